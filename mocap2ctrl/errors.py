@@ -1,0 +1,33 @@
+"""Every error that mocap2ctrl raises on purpose. A user's mistake is always a `Mocap2CtrlError`; anything else is a bug."""
+
+
+class Mocap2CtrlError(Exception):
+    """Root of all errors that say what was given, what is allowed and what to do."""
+
+
+class CharacterError(Mocap2CtrlError):
+    """A character description that is incomplete or contradicts itself."""
+
+
+class MotionFileError(Mocap2CtrlError):
+    """A motion file that cannot be read, or whose joints cannot be mapped."""
+
+
+class PriorError(Mocap2CtrlError):
+    """A pose prior that is missing, damaged or made for another character."""
+
+
+class ControllerFileError(Mocap2CtrlError):
+    """A `controller.json` with a wrong name, value or version."""
+
+
+class CaptureError(Mocap2CtrlError):
+    """A capture folder that is missing, incomplete, or would be overwritten."""
+
+
+class ConfigError(Mocap2CtrlError):
+    """An option or setting outside its range."""
+
+
+class EngineError(Mocap2CtrlError):
+    """A physics engine that is not installed or cannot run what was asked."""

@@ -1,0 +1,1 @@
+"""Rotations and projection, free of any character or engine."""

@@ -1,0 +1,136 @@
+"""Values that travel between floors. All are frozen; their arrays are float64, checked on entry and read-only.
+
+World frame: z up, x forward, y left; metres, kilograms, seconds, radians; quaternions (w, x, y, z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.errors import Mocap2CtrlError
+
+Array = npt.NDArray[np.float64]
+
+
+def frozen_array(value: npt.ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
+    """A read-only float64 copy of `value`, checked against `shape` (None: any length) and for finiteness."""
+    array = np.array(value, dtype=np.float64)
+    wanted = tuple("*" if n is None else n for n in shape)
+    if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
+        raise Mocap2CtrlError(f"{name} has shape {array.shape}; expected {wanted}")
+    if not np.all(np.isfinite(array)):
+        raise Mocap2CtrlError(f"{name} holds NaN or infinite values; expected finite numbers")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """One configuration of a character.
+
+    Attributes:
+        root_position: (3,) world position of the pelvis origin, metres.
+        root_orientation: (4,) world orientation of the pelvis, unit quaternion wxyz.
+        angles: (J,) joint angles in the character's order, radians.
+    """
+
+    root_position: Array
+    root_orientation: Array
+    angles: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root_position", frozen_array(self.root_position, (3,), "root_position"))
+        object.__setattr__(self, "root_orientation", frozen_array(self.root_orientation, (4,), "root_orientation"))
+        object.__setattr__(self, "angles", frozen_array(self.angles, (None,), "angles"))
+
+
+@dataclass(frozen=True, eq=False)
+class SimState:
+    """A pose and its velocities: what a simulation starts from.
+
+    Attributes:
+        pose: the configuration.
+        root_velocity: (3,) world velocity of the pelvis origin, m/s.
+        root_angular_velocity: (3,) world angular velocity of the pelvis, rad/s.
+        joint_velocities: (J,) rad/s.
+    """
+
+    pose: Pose
+    root_velocity: Array
+    root_angular_velocity: Array
+    joint_velocities: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root_velocity", frozen_array(self.root_velocity, (3,), "root_velocity"))
+        object.__setattr__(
+            self, "root_angular_velocity", frozen_array(self.root_angular_velocity, (3,), "root_angular_velocity")
+        )
+        size = len(self.pose.angles)
+        object.__setattr__(
+            self, "joint_velocities", frozen_array(self.joint_velocities, (size,), "joint_velocities")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MotionClip:
+    """A motion of a character, sampled evenly in time.
+
+    Attributes:
+        name: short name, for reports.
+        fps: frames a second.
+        root_position: (T, 3) metres, world.
+        root_orientation: (T, 4) unit quaternions wxyz, world.
+        angles: (T, J) radians, in the character's joint order.
+        loop: the clip is one period of a cyclic motion; the root's travel is carried on from period to period.
+        ends_standing: the last frame is statically stable, so the stability term (Eq. 11) applies.
+        provenance: where it came from; plain JSON values.
+    """
+
+    name: str
+    fps: float
+    root_position: Array
+    root_orientation: Array
+    angles: Array
+    loop: bool = False
+    ends_standing: bool = False
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            raise Mocap2CtrlError(f"fps is {self.fps}; expected a positive number")
+        object.__setattr__(self, "root_position", frozen_array(self.root_position, (None, 3), "root_position"))
+        frames = len(self.root_position)
+        if frames == 0:
+            raise Mocap2CtrlError("a motion clip needs at least one frame")
+        object.__setattr__(
+            self, "root_orientation", frozen_array(self.root_orientation, (frames, 4), "root_orientation")
+        )
+        object.__setattr__(self, "angles", frozen_array(self.angles, (frames, None), "angles"))
+
+    def __len__(self) -> int:
+        return len(self.root_position)
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last frame, seconds."""
+        return (len(self) - 1) / self.fps
+
+    def pose(self, frame: int) -> Pose:
+        """The pose at `frame` (negative counts from the end)."""
+        return Pose(self.root_position[frame], self.root_orientation[frame], self.angles[frame])
+
+    def cut(self, start: int, stop: int | None = None) -> MotionClip:
+        """Frames `start` up to, not including, `stop`; no longer a loop."""
+        part = slice(start, stop)
+        return replace(
+            self,
+            root_position=self.root_position[part],
+            root_orientation=self.root_orientation[part],
+            angles=self.angles[part],
+            loop=False,
+        )
