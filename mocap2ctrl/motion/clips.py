@@ -1,0 +1,150 @@
+"""What can be done with a clip: resample it, mirror it, repeat a cycle, take its velocities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.types import Array, MotionClip, SimState
+
+SEAM_S = 0.15
+"""Time over which a cycle's end is bent into its beginning, seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Velocities:
+    """Velocities of a clip at each frame.
+
+    Attributes:
+        root: (T, 3) world, m/s.
+        root_angular: (T, 3) world, rad/s.
+        joints: (T, J) rad/s.
+    """
+
+    root: Array
+    root_angular: Array
+    joints: Array
+
+
+def velocities(clip: MotionClip) -> Velocities:
+    """Central differences inside, one-sided at the ends; zero for a single frame."""
+    if len(clip) < 2:
+        return Velocities(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(clip.angles.shape))
+    return Velocities(
+        root=np.gradient(clip.root_position, axis=0) * clip.fps,
+        root_angular=rotations.angular_velocity_world(clip.root_orientation, 1.0 / clip.fps),
+        joints=np.gradient(clip.angles, axis=0) * clip.fps,
+    )
+
+
+def state(clip: MotionClip, frame: int) -> SimState:
+    """Pose and velocities at `frame`: a state to start a simulation from."""
+    v = velocities(clip)
+    return SimState(clip.pose(frame), v.root[frame], v.root_angular[frame], v.joints[frame])
+
+
+def resample(clip: MotionClip, fps: float) -> MotionClip:
+    """The clip at another rate; starts with the same frame and keeps its duration to within half a frame.
+
+    A loop keeps its last frame exactly, so its rate is the nearest one that divides the period evenly.
+
+    Raises:
+        Mocap2CtrlError: `fps` is not positive.
+    """
+    if not (np.isfinite(fps) and fps > 0):
+        raise Mocap2CtrlError(f"fps is {fps}; expected a positive number")
+    if fps == clip.fps or len(clip) == 1:
+        return replace(clip, fps=fps)
+    if clip.loop:
+        steps = max(1, round(clip.duration_s * fps))
+        return replace(at_times(clip, np.linspace(0.0, clip.duration_s, steps + 1)), fps=steps / clip.duration_s)
+    steps = int(np.floor(clip.duration_s * fps + 1e-6))
+    return replace(at_times(clip, np.arange(steps + 1) / fps), fps=fps)
+
+
+def at_times(clip: MotionClip, times_s: Array) -> MotionClip:
+    """The clip's poses at the given times (N,) in seconds from its start; its `fps` is left as it is."""
+    position = np.clip(np.asarray(times_s) * clip.fps, 0.0, len(clip) - 1.0)
+    before = np.minimum(position.astype(int), max(len(clip) - 2, 0))
+    after = np.minimum(before + 1, len(clip) - 1)
+    share = position - before
+    orientation = rotations.slerp(clip.root_orientation[before], clip.root_orientation[after], share)
+    mix = share[:, None]
+    return replace(
+        clip,
+        root_position=(1.0 - mix) * clip.root_position[before] + mix * clip.root_position[after],
+        root_orientation=rotations.continuous(rotations.normalise(orientation)),
+        angles=(1.0 - mix) * clip.angles[before] + mix * clip.angles[after],
+    )
+
+
+def mirror(clip: MotionClip, character: Character) -> MotionClip:
+    """The clip seen in a mirror: left and right exchanged by the plane y = 0."""
+    index, sign = character.mirror_hinges
+    return replace(
+        clip,
+        root_position=clip.root_position * np.array([1.0, -1.0, 1.0]),
+        root_orientation=clip.root_orientation * np.array([1.0, -1.0, 1.0, -1.0]),
+        angles=sign * clip.angles[:, index],
+        provenance={**clip.provenance, "mirrored": not clip.provenance.get("mirrored", False)},
+    )
+
+
+def repeat(clip: MotionClip, cycles: int) -> MotionClip:
+    """`cycles` periods of a loop, the root's travel and turn carried on, the seam blended.
+
+    Raises:
+        Mocap2CtrlError: the clip is no loop, or `cycles` is less than 1.
+    """
+    if cycles < 1:
+        raise Mocap2CtrlError(f"cycles is {cycles}; it must be a whole number from 1")
+    if cycles == 1:
+        return clip
+    if not clip.loop or len(clip) < 3:
+        raise Mocap2CtrlError(f"clip {clip.name!r} is not a loop, so it cannot be repeated; use cycles = 1")
+    clip = close_loop(clip)
+    turn, start, end = cycle_turn(clip), clip.root_position[0], clip.root_position[-1]
+    position, orientation, angles = [clip.root_position[:1]], [clip.root_orientation[:1]], [clip.angles[:1]]
+    total, origin = rotations.IDENTITY_QUATERNION, start
+    for _ in range(cycles):
+        position.append(origin + rotations.rotate(total, clip.root_position[1:] - start))
+        orientation.append(rotations.multiply(total, clip.root_orientation[1:]))
+        angles.append(clip.angles[1:])
+        origin = origin + rotations.rotate(total, end - start)
+        total = rotations.multiply(turn, total)
+    return replace(
+        clip,
+        root_position=np.concatenate(position),
+        root_orientation=rotations.continuous(np.concatenate(orientation)),
+        angles=np.concatenate(angles),
+        loop=False,
+        provenance={**clip.provenance, "cycles": cycles},
+    )
+
+
+def cycle_turn(clip: MotionClip) -> Array:
+    """(4,) the change of heading over one cycle."""
+    change = rotations.multiply(clip.root_orientation[-1], rotations.conjugate(clip.root_orientation[0]))
+    return rotations.yaw(rotations.heading(change))
+
+
+def close_loop(clip: MotionClip) -> MotionClip:
+    """The loop with its last frames bent so that the last pose is the first, up to ground travel and heading."""
+    count = min(len(clip), max(2, round(SEAM_S * clip.fps) + 1))
+    ease = np.zeros(len(clip))
+    ramp = np.linspace(0.0, 1.0, count)
+    ease[-count:] = ramp * ramp * (3.0 - 2.0 * ramp)
+    wanted = rotations.multiply(cycle_turn(clip), clip.root_orientation[0])
+    gap = rotations.to_rotation_vector(rotations.multiply(wanted, rotations.conjugate(clip.root_orientation[-1])))
+    height = np.array([0.0, 0.0, clip.root_position[0, 2] - clip.root_position[-1, 2]])
+    orientation = rotations.multiply(rotations.from_rotation_vector(ease[:, None] * gap), clip.root_orientation)
+    return replace(
+        clip,
+        root_position=clip.root_position + ease[:, None] * height,
+        root_orientation=rotations.continuous(rotations.normalise(orientation)),
+        angles=clip.angles + ease[:, None] * (clip.angles[0] - clip.angles[-1]),
+    )

@@ -1,0 +1,87 @@
+"""A motion as its file tells it: any skeleton, any unit, any axes. `retarget` turns it into a character's motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mocap2ctrl.types import Array, frozen_array
+
+
+@dataclass(frozen=True, eq=False)
+class SourceMotion:
+    """World positions and orientations of N joints over T frames, in the file's own unit and axes.
+
+    Attributes:
+        name: short name, from the file's.
+        joint_names: N names, parents before children; a tip (End Site) is called `<parent>:tip`.
+        parents: N indices of parents, -1 for the root.
+        offsets: (N, 3) rest offsets from the parent.
+        is_tip: N flags: the joint is an end without rotation of its own.
+        positions: (T, N, 3) world positions.
+        orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
+        fps: frames a second.
+        format: `bvh` or `deepmimic`.
+        loop: one period of a cyclic motion; the last frame repeats the first, carried on.
+        up: the file's up axis where its format states it, else None.
+        unit_m: metres a unit where the format states it, else None.
+        warnings: what the reader had to overlook.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    parents: tuple[int, ...]
+    offsets: Array
+    is_tip: tuple[bool, ...]
+    positions: Array
+    orientations: Array
+    fps: float
+    format: str
+    loop: bool = False
+    up: str | None = None
+    unit_m: float | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        joints = len(self.joint_names)
+        object.__setattr__(self, "offsets", frozen_array(self.offsets, (joints, 3), "offsets"))
+        object.__setattr__(self, "positions", frozen_array(self.positions, (None, joints, 3), "positions"))
+        frames = len(self.positions)
+        orientations = frozen_array(self.orientations, (frames, joints, 4), "orientations")
+        object.__setattr__(self, "orientations", orientations)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def cut(self, start: int, stop: int | None = None) -> SourceMotion:
+        """Frames `start` up to, not including, `stop`."""
+        part = slice(start, stop)
+        whole = len(range(*part.indices(len(self)))) == len(self)
+        return replace(
+            self,
+            positions=self.positions[part],
+            orientations=self.orientations[part],
+            loop=self.loop and whole,
+        )
+
+    def ancestors(self, joint: int) -> list[int]:
+        """`joint`, its parent, and so on up to the root."""
+        chain = []
+        while joint >= 0:
+            chain.append(joint)
+            joint = self.parents[joint]
+        return chain
+
+    def children(self, joint: int) -> list[int]:
+        """Indices of the joints whose parent is `joint`, tips included."""
+        return [i for i, parent in enumerate(self.parents) if parent == joint]
+
+
+def rest_positions(source: SourceMotion) -> Array:
+    """(N, 3) joint positions with all rotations zero and the root at the origin: sums of offsets."""
+    rest = np.zeros_like(source.offsets)
+    for joint, parent in enumerate(source.parents):
+        if parent >= 0:
+            rest[joint] = rest[parent] + source.offsets[joint]
+    return rest
