@@ -236,10 +236,21 @@ def parse_character(data: Mapping[str, Any], source: str) -> Character:
         raise CharacterError(f"{source}: the entry {error} is missing") from error
     except (ValueError, TypeError) as error:
         raise CharacterError(f"{source}: {error}") from error
+    if [s.name for s in segments] != _depth_first(segments):
+        raise CharacterError(f"{source}: segments stand in another order than depth first: {_depth_first(segments)}")
     total = sum(segment.mass for segment in segments)
     if abs(total - mass) > 1e-6 * mass:
         raise CharacterError(f"{source}: the segments' mass fractions add up to {total / mass:.6g}; they must add up to 1")
     return character
+
+
+def _depth_first(segments: tuple[Segment, ...], root: int = 0) -> list[str]:
+    """Segment names with every subtree complete before the next sibling: the order in which engines number bodies."""
+    names = [segments[root].name]
+    for index, segment in enumerate(segments):
+        if segment.parent == root:
+            names += _depth_first(segments, index)
+    return names
 
 
 def _segment(entry: Mapping[str, Any], earlier: list[str], height: float, mass: float) -> Segment:

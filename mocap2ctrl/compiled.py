@@ -1,0 +1,72 @@
+"""The door to numba: compiled functions that release the GIL and are cached on disk.
+
+Numba keys its cache on one file's time stamp, so a change in a function that another file's function inlines would go unseen.
+Here the cache folder's name is a digest of every source file of the package instead: change anything, and all is compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parent
+
+
+def _cache_directory() -> Path:
+    digest = hashlib.sha256()
+    for source in sorted(PACKAGE.rglob("*.py")):
+        digest.update(source.read_bytes())
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    for parent in (Path(base), Path(tempfile.gettempdir())):
+        folder = parent / "mocap2ctrl" / digest.hexdigest()[:16]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="mocap2ctrl-"))
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_directory()))
+
+import numba  # noqa: E402
+from llvmlite import ir  # noqa: E402
+from numba.core import types  # noqa: E402
+from numba.extending import intrinsic  # noqa: E402
+
+
+def njit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles `function` on first call: no Python objects, no GIL, IEEE arithmetic, cached on disk."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def call_with_two_pointers(typingctx: Any, function: Any, first: Any, second: Any) -> Any:
+    """Calls the C function `void f(void*, void*)` at an address; all three arguments are addresses (int64)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, pointer])
+        target = builder.inttoptr(args[0], kind.as_pointer())
+        builder.call(target, [builder.inttoptr(arg, pointer) for arg in args[1:]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def double_pointer_at(typingctx: Any, slot: Any) -> Any:
+    """The `double*` that is stored at the address `slot` (int64), for use with `numba.carray`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        double_pointer = ir.DoubleType().as_pointer()
+        return builder.load(builder.inttoptr(args[0], double_pointer.as_pointer()))
+
+    return types.CPointer(types.float64)(types.int64), codegen
+
+
+carray = numba.carray

@@ -1,0 +1,301 @@
+"""One batch optimisation as a value: which states of which controller are free, over which window; and its evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.closed_loop import Rollouts, run, start_step, start_vector
+from mocap2ctrl.control.controller import (
+    ALPHA_RANGE,
+    BALANCE_RANGES,
+    EXIT_TIME_RANGE_S,
+    Controller,
+    ControlState,
+    TargetPose,
+    compile_program,
+    root_target_world,
+    step_alpha,
+)
+from mocap2ctrl.control.law import Program
+from mocap2ctrl.control.parameters import Parameter, ParameterSpec
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.objective.terms import Objective, TermValue
+from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.types import Array, Pose, SimState
+
+if TYPE_CHECKING:
+    from mocap2ctrl.prior.pca import PosePrior
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Standard deviations of the first generation, before the optimiser's own step size.
+
+    Attributes:
+        angle: target and first angles, radians (for a PCA prior: fraction of each coefficient's sigma).
+        coefficient: of a PCA prior's coefficients, in sigmas.
+        alpha: per step.
+        balance: theta.
+        exit_time_s: nu.
+        position_m, velocity: of the first pose's root (m) and of its velocities (m/s and rad/s).
+    """
+
+    angle: float = 0.1
+    coefficient: float = 0.3
+    alpha: float = 0.02
+    balance: float = 0.1
+    exit_time_s: float = 0.02
+    position_m: float = 0.01
+    velocity: float = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Algorithm 2's input: optimise `free` states (and the start) of `controller` over frames `first_frame`..`end_frame`.
+
+    Attributes:
+        controller: the present guess; states that are not free stay as they are.
+        free: indices of the states to optimise, ascending.
+        free_start: whether the first pose and velocity are optimised too.
+        snapshot: (K,) where the simulation begins: the moment at which the first free state is entered.
+        first_frame, end_frame: the window that the objective sees, in the target's frames.
+        spreads: of the first generation.
+        label: for logs.
+    """
+
+    controller: Controller
+    free: tuple[int, ...]
+    free_start: bool
+    snapshot: Array
+    first_frame: int
+    end_frame: int
+    spreads: Spreads
+    label: str
+
+
+def declare(problem: Problem, character: Character, prior: PosePrior) -> ParameterSpec:
+    """All free numbers of `problem`, in order: the start, then state by state target, alpha, balance and exit time."""
+    spec = ParameterSpec()
+    if problem.free_start:
+        _declare_start(spec, problem.controller.start, character, problem.spreads)
+    for index in problem.free:
+        _declare_state(spec, problem.controller.states[index], character, prior, problem.spreads)
+    return spec
+
+
+def _declare_start(spec: ParameterSpec, start: SimState, character: Character, spreads: Spreads) -> None:
+    names = character.hinge_names
+    position = [
+        Parameter(f"start.position.{a}", 0.0, spreads.position_m, -0.1, 0.1, "m") for a in "xyz"
+    ]
+    rotation = [Parameter(f"start.rotation.{a}", 0.0, 0.3 * spreads.angle, -0.5, 0.5, "rad") for a in "xyz"]
+    angles = [
+        Parameter(f"start.{n}", float(v), 0.3 * spreads.angle, float(lo), float(hi), "rad")
+        for n, v, lo, hi in zip(names, start.pose.angles, character.lower_limits, character.upper_limits, strict=True)
+    ]
+    spec.declare("start.pose", [*position, *rotation, *angles])
+    rates = np.concatenate([start.root_velocity, start.root_angular_velocity, start.joint_velocities])
+    labels = [f"root_velocity.{a}" for a in "xyz"] + [f"root_angular_velocity.{a}" for a in "xyz"] + list(names)
+    units = ["m/s"] * 3 + ["rad/s"] * (3 + len(names))
+    scales = [0.5 * spreads.velocity] * 3 + [spreads.velocity] * 3 + [2.0 * spreads.velocity] * len(names)
+    spec.declare(
+        "start.velocity",
+        [
+            Parameter(f"start.velocity.{n}", float(v), s, -np.inf, np.inf, u)
+            for n, v, s, u in zip(labels, rates, scales, units, strict=True)
+        ],
+    )
+
+
+def _declare_state(
+    spec: ParameterSpec, state: ControlState, character: Character, prior: PosePrior, spreads: Spreads
+) -> None:
+    name = f"state {state.name}"
+    target = state.target
+    coefficients = target.coefficients
+    if coefficients is None:
+        coefficients = prior.encode(target.root_rotation, target.angles)
+    lower, upper, spread = target_ranges(prior, spreads)
+    labels = prior.coefficient_names
+    unit = "rad" if prior.is_identity else "sigma"
+    spec.declare(
+        f"{name}.target",
+        [
+            Parameter(f"{name}.target.{n}", float(v), float(s), float(lo), float(hi), unit)
+            for n, v, s, lo, hi in zip(labels, coefficients, spread, lower, upper, strict=True)
+        ],
+    )
+    spec.declare(
+        f"{name}.alpha",
+        [
+            Parameter(f"{name}.alpha.{g}", float(a), spreads.alpha, *ALPHA_RANGE, "1/step")
+            for g, a in zip(character.groups, state.alpha, strict=True)
+        ],
+    )
+    spec.declare(
+        f"{name}.balance",
+        [
+            Parameter(f"{name}.balance.{i + 1}", float(v), spreads.balance, *BALANCE_RANGES[i], "1")
+            for i, v in enumerate(state.balance)
+        ],
+    )
+    if state.exit.kind == "time":
+        spec.declare(
+            f"{name}.exit",
+            [Parameter(f"{name}.exit.time", state.exit.time_s, spreads.exit_time_s, *EXIT_TIME_RANGE_S, "s")],
+        )
+
+
+def target_ranges(prior: PosePrior, spreads: Spreads) -> tuple[Array, Array, Array]:
+    """Lower and upper bounds and spreads (K,) of target coefficients: +-4 sigma under a PCA prior (§4.1.2)."""
+    sigma = np.asarray(prior.sigma, float)
+    if prior.is_identity:
+        return np.full(len(sigma), -7.0), np.full(len(sigma), 7.0), np.full(len(sigma), spreads.angle)
+    return -4.0 * sigma, 4.0 * sigma, spreads.coefficient * sigma
+
+
+def decode_start(start: SimState, values: Array, spec: ParameterSpec, joints: int) -> SimState:
+    """The start state that a parameter vector (N,) stands for."""
+    pose = values[spec.block("start.pose")]
+    rates = values[spec.block("start.velocity")]
+    orientation = rotations.multiply(rotations.from_rotation_vector(pose[3:6]), start.pose.root_orientation)
+    return SimState(
+        Pose(start.pose.root_position + pose[:3], rotations.normalise(orientation), pose[6 : 6 + joints]),
+        rates[:3],
+        rates[3:6],
+        rates[6:],
+    )
+
+
+def decode(
+    problem: Problem, values: npt.ArrayLike, character: Character, prior: PosePrior, spec: ParameterSpec
+) -> Controller:
+    """The controller that one feasible parameter vector (N,) stands for."""
+    x = np.asarray(values, float)
+    states = list(problem.controller.states)
+    for index in problem.free:
+        state = states[index]
+        coefficients = x[spec.block(f"state {state.name}.target")]
+        rotation, angles = prior.decode(coefficients)
+        exit_ = state.exit
+        if f"state {state.name}.exit" in spec:
+            exit_ = replace(exit_, time_s=float(x[spec.block(f"state {state.name}.exit")][0]))
+        states[index] = replace(
+            state,
+            target=TargetPose(rotation, angles, None if prior.is_identity else coefficients),
+            alpha=x[spec.block(f"state {state.name}.alpha")],
+            balance=x[spec.block(f"state {state.name}.balance")],
+            exit=exit_,
+        )
+    start = problem.controller.start
+    if problem.free_start:
+        start = decode_start(start, x, spec, len(character.hinges))
+    return replace(problem.controller, states=tuple(states), start=start)
+
+
+def programs(
+    problem: Problem, values: Array, character: Character, prior: PosePrior, spec: ParameterSpec, time_step_s: float
+) -> Program:
+    """Arrays of the P machines that feasible parameter vectors (P, N) stand for."""
+    base = compile_program([problem.controller], character, time_step_s)
+    population = len(values)
+
+    def tiled(array: Array) -> Array:
+        return np.repeat(array, population, axis=0)
+
+    program = base._replace(
+        root_target=tiled(base.root_target),
+        angle_target=tiled(base.angle_target),
+        root_alpha=tiled(base.root_alpha),
+        alpha=tiled(base.alpha),
+        balance=tiled(base.balance),
+        exit_time_s=tiled(base.exit_time_s),
+    )
+    group = character.hinge_group
+    for index in problem.free:
+        name = f"state {problem.controller.states[index].name}"
+        rotation, angles = prior.decode(values[:, spec.block(f"{name}.target")])
+        program.root_target[:, index] = root_target_world(rotation, problem.controller.heading)
+        program.angle_target[:, index] = angles
+        alpha = step_alpha(values[:, spec.block(f"{name}.alpha")], time_step_s)
+        program.root_alpha[:, index] = alpha[:, 0]
+        program.alpha[:, index] = alpha[:, group]
+        program.balance[:, index] = values[:, spec.block(f"{name}.balance")]
+        if f"{name}.exit" in spec:
+            program.exit_time_s[:, index] = values[:, spec.block(f"{name}.exit")][:, 0]
+    return program
+
+
+def starts(problem: Problem, values: Array, spec: ParameterSpec, joints: int) -> Array:
+    """(P, K) start vectors of parameter vectors (P, N); the shared snapshot where the start is not free."""
+    if not problem.free_start:
+        return np.broadcast_to(problem.snapshot, (len(values), len(problem.snapshot)))
+    return np.array([start_vector(decode_start(problem.controller.start, x, spec, joints)) for x in values])
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """What turns parameter vectors into costs: one a process.
+
+    Attributes:
+        engine: simulates.
+        objective: judges.
+        prior: decodes target poses.
+        stride: simulation steps a frame of the objective.
+    """
+
+    engine: Engine
+    objective: Objective
+    prior: PosePrior
+    stride: int
+
+    def spec(self, problem: Problem) -> ParameterSpec:
+        """The parameters of `problem`."""
+        return declare(problem, self.engine.character, self.prior)
+
+    def simulate(self, problem: Problem, values: npt.ArrayLike) -> Rollouts:
+        """Rollouts of feasible parameter vectors (P, N) over the problem's window."""
+        x = np.asarray(values, float)
+        spec = self.spec(problem)
+        character = self.engine.character
+        program = programs(problem, x, character, self.prior, spec, self.engine.time_step_s)
+        begin = starts(problem, x, spec, len(character.hinges))
+        return run(self.engine, program, begin, problem.end_frame * self.stride, stride=self.stride)
+
+    def terms(self, problem: Problem, values: npt.ArrayLike) -> tuple[TermValue, ...]:
+        """Cost terms of parameter vectors (P, N), which need not be feasible."""
+        x = np.asarray(values, float)
+        spec = self.spec(problem)
+        rollouts = self.simulate(problem, spec.feasible(x))
+        return self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame)
+
+
+def state_entry_snapshot(evaluator: Evaluator, controller: Controller, state: int, end_frame: int) -> Array:
+    """(K,) the simulation of `controller` at the moment when state number `state` is entered."""
+    engine = evaluator.engine
+    program = compile_program([controller], engine.character, engine.time_step_s)
+    result = run(
+        engine,
+        program,
+        start_vector(controller.start),
+        end_frame * evaluator.stride,
+        stride=evaluator.stride,
+        stop_at_state=state if state > 0 else -1,
+    )
+    return np.array(result.final[0])
+
+
+def frame_after(snapshot: Array, stride: int) -> int:
+    """The first objective frame at or after a snapshot."""
+    return -(-start_step(snapshot) // stride)
+
+
+def controllers_equal_structure(controllers: Sequence[Controller]) -> bool:
+    """Whether all have the same states and exits."""
+    return len({c.structure for c in controllers}) == 1

@@ -1,0 +1,1 @@
+"""Named cost terms. Video and motion capture differ only here, in one term."""

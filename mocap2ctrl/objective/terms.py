@@ -1,0 +1,125 @@
+"""The cost terms of Eq. (8), each a function of rollouts and target; `Objective` weighs and adds them.
+
+Units. Likelihood and stability are mean squared marker distances in cm^2, so their root is a distance in cm. The paper sums over
+frames and markers instead; with a fixed window this is the same up to a constant factor, which the weights hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mocap2ctrl.character.kinematics import marker_layout, points_world
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.closed_loop import Rollouts
+from mocap2ctrl.objective.target import MarkerTarget
+from mocap2ctrl.simulation.engine import mean_load_threshold_n
+from mocap2ctrl.types import Array
+
+DIVERGED_CM2 = 1e4
+"""Cost of a frame that a diverged simulation never reached: markers one metre off. Larger distances are cut there too."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The factors lambda of Eq. (8).
+
+    Attributes:
+        likelihood: of the markers, per cm^2.
+        stability: of the pose held past the end, per cm^2.
+        prior: of parameters outside their ranges, per spread.
+        contact: of each contact change beyond the first between two state changes.
+    """
+
+    likelihood: float = 1.0
+    stability: float = 0.5
+    prior: float = 1.0
+    contact: float = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class TermValue:
+    """One term of a population.
+
+    Attributes:
+        name, unit: for logs and plots.
+        weight: lambda.
+        value: (P,) unweighted.
+        per_frame: (P, F) detail over the window, or (P, 0).
+    """
+
+    name: str
+    unit: str
+    weight: float
+    value: Array
+    per_frame: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """Eq. (8) for motion capture.
+
+    Attributes:
+        character: whose markers.
+        target: the evidence.
+        weights: lambda.
+        stability_s: how long the last pose is to be held past the end (Delta T of Eq. 11); 0 for clips that end in mid-stride.
+    """
+
+    character: Character
+    target: MarkerTarget
+    weights: Weights = field(default_factory=Weights)
+    stability_s: float = 0.0
+
+    def terms(self, rollouts: Rollouts, penalty: Array, first_frame: int, end_frame: int) -> tuple[TermValue, ...]:
+        """All terms over the frames `first_frame` to `end_frame`, both included.
+
+        Args:
+            rollouts: recorded at the target's frame rate; frames past the target's end count for stability.
+            penalty: (P,) of `ParameterSpec.penalty`.
+            first_frame, end_frame: the window, in the target's frames.
+        """
+        last = min(end_frame, len(self.target) - 1)
+        squared = self.marker_distances(rollouts, first_frame, end_frame)
+        inside = squared[:, : last - first_frame + 1]
+        beyond = squared[:, last - first_frame + 1 :]
+        empty = np.empty((len(squared), 0))
+        held = beyond.mean(axis=1) if beyond.shape[1] else np.zeros(len(squared))
+        w = self.weights
+        return (
+            TermValue("likelihood", "cm^2", w.likelihood, inside.mean(axis=1), inside),
+            TermValue("stability", "cm^2", w.stability, held, beyond),
+            TermValue("prior", "spreads", w.prior, penalty, empty),
+            TermValue("contact", "changes", w.contact, self.extra_contact_changes(rollouts), empty),
+        )
+
+    def marker_distances(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
+        """(P, F) mean squared marker distance of each frame of the window, cm^2 (Eq. 10, 11).
+
+        Past the target's end the last frame is the reference.
+        """
+        segment, local = marker_layout(self.character)
+        rows = slice(first_frame - rollouts.first_frame, end_frame - rollouts.first_frame + 1)
+        markers = points_world(rollouts.positions[:, rows], rollouts.orientations[:, rows], segment, local)
+        frames = np.minimum(np.arange(first_frame, end_frame + 1), len(self.target) - 1)
+        squared = 1e4 * np.sum((markers - self.target.markers[frames]) ** 2, axis=-1).mean(axis=-1)
+        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+
+    def extra_contact_changes(self, rollouts: Rollouts) -> Array:
+        """(P,) contact changes of the feet beyond one between consecutive state changes (E_contact of §5).
+
+        The paper charges 10,000 for each interval with more than one; counting the excess gives a search something to descend.
+        """
+        loaded = rollouts.load > mean_load_threshold_n(self.character)
+        changed = np.any(loaded[:, 1:] != loaded[:, :-1], axis=2)
+        total = np.zeros(len(loaded))
+        for state in np.unique(rollouts.state):
+            within = changed & (rollouts.state[:, 1:] == state)
+            total += np.maximum(within.sum(axis=1) - 1, 0)
+        return total
+
+
+def total(terms: tuple[TermValue, ...]) -> Array:
+    """(P,) the weighted sum E of Eq. (8)."""
+    return np.asarray(np.sum([t.weight * t.value for t in terms], axis=0))

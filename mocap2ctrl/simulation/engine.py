@@ -1,0 +1,92 @@
+"""What every physics engine offers: the `Engine` protocol and the values it trades in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import EngineError
+from mocap2ctrl.types import Array, SimState
+
+TIME_STEP_S = 1.0 / 120.0
+"""Vondrak's step size (appendix), seconds."""
+
+LEFT, RIGHT = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class FootContacts:
+    """Forces of the ground on the feet during the last step.
+
+    Attributes:
+        load: (2,) magnitude of the net ground force on the left and the right foot, newtons; 0 where it does not touch.
+        centre_of_pressure: (2, 3) force-weighted contact position of each foot, metres; zeros where it does not touch.
+    """
+
+    load: Array
+    centre_of_pressure: Array
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """One character on one ground. Joint servos are velocity constraints with torque bounds (Vondrak Eq. 5, 15)."""
+
+    name: str
+    character: Character
+    time_step_s: float
+    torque_bounds: Array
+
+    def reset(self, state: SimState) -> None:
+        """Places the character in `state`; forgets contacts, servos and warm starts."""
+
+    def state(self) -> SimState:
+        """The current pose and velocities."""
+
+    def snapshot(self) -> Array:
+        """Everything that the next steps depend on, as one flat array."""
+
+    def restore(self, snapshot: npt.ArrayLike) -> None:
+        """Goes back to a snapshot: the same steps from it give the same bits."""
+
+    def set_servo(self, velocities: npt.ArrayLike | None) -> None:
+        """Target velocities (J,) in rad/s for the next steps' servos, or None for limp joints."""
+
+    def set_torques(self, torques: npt.ArrayLike) -> None:
+        """Joint torques (J,) in N m that are applied as they are in the next steps, in addition to the servos."""
+
+    def apply_wrench(self, segment: int, force: npt.ArrayLike, torque: npt.ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """World force (3,) in N at the centre of mass of `segment` and torque (3,) in N m, for the next step only."""
+
+    def step(self) -> None:
+        """Advances by `time_step_s`."""
+
+    def foot_contacts(self) -> FootContacts:
+        """Ground forces on the feet in the last step."""
+
+    def servo_torques(self) -> Array:
+        """(J,) N m that the servos exerted in the last step."""
+
+    def segment_frames(self) -> tuple[Array, Array]:
+        """World positions (S, 3) and orientations (S, 4) of the segments."""
+
+
+def make_engine(name: str, character: Character, *, torque_scale: float = 1.0) -> Engine:
+    """The engine called `name`, holding `character` on flat ground; torque bounds are scaled by `torque_scale`.
+
+    Raises:
+        EngineError: no such engine.
+    """
+    if name == "mujoco":
+        from mocap2ctrl.simulation.mujoco import MujocoEngine
+
+        return MujocoEngine(character, torque_scale=torque_scale)
+    raise EngineError(f"engine {name!r} is not available; choose 'mujoco'")
+
+
+def mean_load_threshold_n(character: Character) -> float:
+    """Ground force above which a foot counts as loaded: 2 % of body weight, newtons."""
+    return float(0.02 * 9.81 * np.sum([s.mass for s in character.segments]))

@@ -1,0 +1,299 @@
+"""The MuJoCo engine. Nothing else imports `mujoco`.
+
+The servo. MuJoCo has no bounded velocity constraint on a joint, but it has dry friction: a row per degree of freedom that holds
+the joint's velocity at zero with a force of at most `dof_frictionloss`, solved together with the contacts. Its right-hand side is
+`efc_aref`, the acceleration that the row asks for. Between `mj_step1`, which assembles the rows, and `mj_step2`, which solves
+them, we write `efc_aref = (target velocity - velocity) / time step`, and the row becomes Vondrak's Eq. (15): a velocity
+constraint with torque bounds.
+
+The hot loop is compiled (`step_with_servo`) and calls MuJoCo's C functions by address, so that a closed loop costs little more
+than the engine. Arrays of constraint rows move in memory with every step, so the compiled code reads their addresses from the
+`mjData` structure; where in it they stand is found, and checked, when an engine is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
+from mocap2ctrl.errors import EngineError
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.simulation.engine import TIME_STEP_S, FootContacts
+from mocap2ctrl.simulation.mjcf import build_mjcf
+from mocap2ctrl.types import Array, Pose, SimState
+
+ROOT_DOFS = 6
+SENSOR_WIDTH = 7  # found, force (3), position (3)
+
+
+class MujocoHandle(NamedTuple):
+    """What compiled code needs to step one engine: addresses of C functions and structures, and views of MuJoCo's arrays."""
+
+    step1: int
+    step2: int
+    forward_actuation: int
+    forward_acceleration: int
+    forward_constraint: int
+    model: int
+    data: int
+    aref_slot: int
+    force_slot: int
+    frictionloss_slot: int
+    time_step_s: float
+    torque_bounds: Array
+    qpos: Array
+    qvel: Array
+    qacc_warmstart: Array
+    qfrc_applied: Array
+    xfrc_applied: Array
+    xpos: Array
+    xquat: Array
+    com: Array
+    sensordata: Array
+    dof_frictionloss: Array
+
+
+@njit
+def step1(handle):  # type: ignore[no-untyped-def]
+    """Kinematics, collisions and constraint rows for the present state."""
+    call_with_two_pointers(handle.step1, handle.model, handle.data)
+
+
+@njit
+def write_servo(handle, target_velocity, first_row):  # type: ignore[no-untyped-def]
+    """Turns the joints' friction rows, from `first_row` on, into servos with `target_velocity` (J,) rad/s."""
+    joints = target_velocity.shape[0]
+    aref = carray(double_pointer_at(handle.aref_slot), (first_row + joints,))
+    for j in range(joints):
+        aref[first_row + j] = (target_velocity[j] - handle.qvel[6 + j]) / handle.time_step_s
+
+
+@njit
+def step2(handle):  # type: ignore[no-untyped-def]
+    """Solves for forces and advances the state."""
+    call_with_two_pointers(handle.step2, handle.model, handle.data)
+
+
+@njit
+def read_torques(handle, torques):  # type: ignore[no-untyped-def]
+    """Copies the servos' torques (J,) of the last step into `torques`."""
+    joints = torques.shape[0]
+    force = carray(double_pointer_at(handle.force_slot), (joints,))
+    for j in range(joints):
+        torques[j] = force[j]
+
+
+class MujocoEngine:
+    """`Engine` on MuJoCo; see the module's text for the servo."""
+
+    name = "mujoco"
+
+    def __init__(
+        self,
+        character: Character,
+        *,
+        time_step_s: float = TIME_STEP_S,
+        torque_scale: float = 1.0,
+        servo: bool = True,
+    ) -> None:
+        """Compiles `character`. Without `servo` the model is plain: no row but contacts and joint limits.
+
+        Raises:
+            EngineError: this MuJoCo does not lay out its data as expected.
+        """
+        self.character = character
+        self.time_step_s = time_step_s
+        self.torque_bounds = character.torque_bounds * torque_scale
+        self.model = mujoco.MjModel.from_xml_string(build_mjcf(character, time_step_s, servo))
+        self.data = mujoco.MjData(self.model)
+        self._servo = servo
+        self._velocities: Array | None = None
+        self._torques = np.zeros(len(self.torque_bounds))
+        self._rows = 0
+        if servo:
+            self.model.dof_frictionloss[ROOT_DOFS:] = self.torque_bounds
+        self._state_kind = mujoco.mjtState.mjSTATE_INTEGRATION
+        self.handle = self._make_handle()
+
+    def reset(self, state: SimState) -> None:
+        """See `Engine.reset`."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:], self.data.qvel[:] = coordinates(state)
+        self._velocities = None
+        self._torques[:] = 0.0
+
+    def state(self) -> SimState:
+        """See `Engine.state`."""
+        return state_from_coordinates(self.data.qpos, self.data.qvel)
+
+    def snapshot(self) -> Array:
+        """See `Engine.snapshot`."""
+        size = mujoco.mj_stateSize(self.model, self._state_kind)
+        values = np.empty(size)
+        mujoco.mj_getState(self.model, self.data, values, self._state_kind)
+        return values
+
+    def restore(self, snapshot: npt.ArrayLike) -> None:
+        """See `Engine.restore`."""
+        mujoco.mj_setState(self.model, self.data, np.asarray(snapshot, float), self._state_kind)
+
+    def set_servo(self, velocities: npt.ArrayLike | None) -> None:
+        """See `Engine.set_servo`."""
+        if velocities is not None and not self._servo:
+            raise EngineError("this engine was made without servos; make it with servo=True")
+        self._velocities = None if velocities is None else np.array(velocities, float)
+        if self._servo:
+            self.model.dof_frictionloss[ROOT_DOFS:] = 0.0 if velocities is None else self.torque_bounds
+
+    def set_torques(self, torques: npt.ArrayLike) -> None:
+        """See `Engine.set_torques`."""
+        self._torques[:] = torques
+
+    def apply_wrench(self, segment: int, force: npt.ArrayLike, torque: npt.ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """See `Engine.apply_wrench`."""
+        self.data.xfrc_applied[segment + 1] = np.concatenate([np.asarray(force, float), np.asarray(torque, float)])
+
+    def step(self) -> None:
+        """See `Engine.step`."""
+        self.data.qfrc_applied[ROOT_DOFS:] = self._torques
+        step1(self.handle)
+        self._rows = 0
+        if self._velocities is not None:
+            self._rows = len(self._velocities)
+            write_servo(self.handle, self._velocities, 0)
+        step2(self.handle)
+        self.data.xfrc_applied[:] = 0.0
+
+    def foot_contacts(self) -> FootContacts:
+        """See `Engine.foot_contacts`."""
+        sensors = self.data.sensordata[: 2 * SENSOR_WIDTH].reshape(2, SENSOR_WIDTH)
+        return FootContacts(np.linalg.norm(sensors[:, 1:4], axis=1), sensors[:, 4:7].copy())
+
+    def servo_torques(self) -> Array:
+        """See `Engine.servo_torques`."""
+        torques = np.zeros(len(self.torque_bounds))
+        torques[: self._rows] = self.data.efc_force[: self._rows]
+        return torques
+
+    def segment_frames(self) -> tuple[Array, Array]:
+        """See `Engine.segment_frames`."""
+        mujoco.mj_kinematics(self.model, self.data)
+        return self.data.xpos[1:].copy(), self.data.xquat[1:].copy()
+
+    def _make_handle(self) -> MujocoHandle:
+        mujoco.mj_step1(self.model, self.data)
+        library = _library()
+        data = self.data
+        return MujocoHandle(
+            step1=_address(library.mj_step1),
+            step2=_address(library.mj_step2),
+            forward_actuation=_address(library.mj_fwdActuation),
+            forward_acceleration=_address(library.mj_fwdAcceleration),
+            forward_constraint=_address(library.mj_fwdConstraint),
+            model=int(self.model._address),
+            data=int(data._address),
+            aref_slot=self._slot("efc_aref"),
+            force_slot=self._slot("efc_force"),
+            frictionloss_slot=self._slot("efc_frictionloss"),
+            time_step_s=self.time_step_s,
+            torque_bounds=np.array(self.torque_bounds),
+            qpos=data.qpos,
+            qvel=data.qvel,
+            qacc_warmstart=data.qacc_warmstart,
+            qfrc_applied=data.qfrc_applied,
+            xfrc_applied=data.xfrc_applied,
+            xpos=data.xpos,
+            xquat=data.xquat,
+            com=data.subtree_com,
+            sensordata=data.sensordata,
+            dof_frictionloss=self.model.dof_frictionloss,
+        )
+
+    def _slot(self, field: str) -> int:
+        """Address, inside the `mjData` structure, of the pointer to the constraint array `field`; checked against the binding."""
+        if not self._servo:
+            return 0
+        slot = int(self.data._address) + getattr(_mjdata_layout(), field).offset
+        if ctypes.c_uint64.from_address(slot).value != getattr(self.data, field).ctypes.data:
+            raise EngineError(f"MuJoCo {mujoco.__version__} lays out mjData.{field} differently than it declares")
+        return slot
+
+
+def coordinates(state: SimState) -> tuple[Array, Array]:
+    """MuJoCo's qpos (7 + J,) and qvel (6 + J,) of a state; its free joint has the angular velocity in the body's frame."""
+    pose = state.pose
+    qpos = np.concatenate([pose.root_position, pose.root_orientation, pose.angles])
+    local = rotations.rotate(rotations.conjugate(pose.root_orientation), state.root_angular_velocity)
+    return qpos, np.concatenate([state.root_velocity, local, state.joint_velocities])
+
+
+def state_from_coordinates(qpos: npt.ArrayLike, qvel: npt.ArrayLike) -> SimState:
+    """The inverse of `coordinates`."""
+    qpos, qvel = np.asarray(qpos, float), np.asarray(qvel, float)
+    pose = Pose(qpos[:3], qpos[3:7], qpos[7:])
+    return SimState(pose, qvel[:3], rotations.rotate(qpos[3:7], qvel[3:6]), qvel[6:])
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    """MuJoCo's C library, the very one that the binding has loaded."""
+    folder = Path(mujoco.__file__).parent
+    candidates = sorted([*folder.glob("libmujoco.*"), *folder.glob("mujoco.dll")])
+    if not candidates:
+        raise EngineError(f"MuJoCo {mujoco.__version__}: its C library is not in {folder}")
+    return ctypes.CDLL(str(candidates[0]))
+
+
+def _address(function: Any) -> int:
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+@functools.cache
+def _mjdata_layout() -> type[ctypes.Structure]:
+    """`mjData` as a ctypes structure, built from MuJoCo's own description of its headers."""
+    return _ctypes_structure("mjData")
+
+
+def _ctypes_structure(name: str) -> type[ctypes.Structure]:
+    from mujoco.introspect import structs
+
+    fields = [(f.name, _ctypes_type(f.type)) for f in structs.STRUCTS[name].fields]
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+
+_SCALARS: dict[str, Any] = {
+    "mjtNum": ctypes.c_double,
+    "int": ctypes.c_int,
+    "size_t": ctypes.c_size_t,
+    "uintptr_t": ctypes.c_size_t,
+    "uint64_t": ctypes.c_uint64,
+    "mjtSize": ctypes.c_int64,
+    "mjtBool": ctypes.c_bool,
+}
+
+
+def _ctypes_type(declared: Any) -> Any:
+    if hasattr(declared, "extents"):
+        element = _ctypes_type(declared.inner_type)
+        for extent in reversed(declared.extents):
+            element = element * extent
+        return element
+    text = str(declared)
+    if text.endswith("*") or text.endswith("* restrict"):
+        return ctypes.c_void_p
+    return _SCALARS.get(text) or _ctypes_structure(text)
+
+
+def _raise_no_warning(message: str) -> None:
+    """MuJoCo's warnings (a diverging state) are data here, not lines in a log file in the user's folder."""
+
+
+mujoco.set_mju_user_warning(_raise_no_warning)
