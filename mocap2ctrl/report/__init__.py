@@ -1,0 +1,1 @@
+"""What a user looks at: rendered bodies, overlay video, plots and the HTML report. Software rendering only."""
