@@ -1,0 +1,137 @@
+"""A virtual camera that looks at the body from three quarters and follows it smoothly, always level at one height."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.types import Array
+
+AZIMUTH_FROM_TRAVEL = np.radians(116.0)
+"""The camera stands to the right of the direction of travel and looks back a little: people walk from left to right."""
+
+FIELD_OF_VIEW = np.radians(30.0)
+MARGIN_M = 0.16
+FOLLOW_SIGMA_S = 0.35
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualCamera:
+    """A pinhole camera without roll.
+
+    Attributes:
+        position: (3,) world, metres.
+        azimuth: direction of view about world z from x, radians.
+        pitch: downward tilt, radians.
+        focal_px: focal length, pixels.
+        size: image width and height, pixels.
+    """
+
+    position: Array
+    azimuth: float
+    pitch: float
+    focal_px: float
+    size: tuple[int, int]
+
+    @cached_property
+    def axes(self) -> Array:
+        """(3, 3) rows are the image's right, down and forward directions in the world."""
+        ca, sa, cp, sp = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.pitch), np.sin(self.pitch)
+        return np.array([[sa, -ca, 0.0], [-sp * ca, -sp * sa, -cp], [cp * ca, cp * sa, -sp]])
+
+    def to_camera(self, points_world: npt.ArrayLike) -> Array:
+        """Points (..., 3) in the camera's frame: right, down, forward; metres."""
+        return np.asarray((np.asarray(points_world, float) - self.position) @ self.axes.T)
+
+    def project(self, points_world: npt.ArrayLike) -> Array:
+        """Pixel coordinates (..., 2) of points (..., 3) in front of the camera; the first pixel's centre is (0, 0)."""
+        p = self.to_camera(points_world)
+        centre = np.array([self.size[0] - 1, self.size[1] - 1]) / 2.0
+        return np.asarray(self.focal_px * p[..., :2] / p[..., 2:] + centre)
+
+    def moved_to(self, target: npt.ArrayLike, distance: float) -> VirtualCamera:
+        """Return the same camera, looking at `target` (3,) from `distance` metres."""
+        return replace(self, position=np.asarray(target, float) - distance * self.axes[2])
+
+
+def camera_path(
+    reference_root: Array,
+    simulated_root: Array,
+    *,
+    height_m: float,
+    extent_m: tuple[float, float],
+    fps: float,
+    size: Size,
+) -> list[VirtualCamera]:
+    """One camera a frame, for both panels.
+
+    The distance is fixed so that the whole motion fits; the camera moves only in the ground plane, on a smoothed path
+    half-way between the two bodies.
+
+    Args:
+        reference_root: (N, 3) root positions to follow, metres.
+        simulated_root: (N, 3) likewise.
+        height_m: body height, for the framing.
+        extent_m: how far limbs reach sideways from the root, and the highest point that must be seen, metres.
+        fps: frames a second of the paths.
+        size: panel width and height, pixels.
+    """
+    middle = 0.5 * (reference_root + simulated_root)[:, :2]
+    path = _smoothed(middle, FOLLOW_SIGMA_S * fps)
+    apart = max(np.abs(root[:, :2] - path).max() for root in (reference_root, simulated_root))
+    bottom_m, top_m = -0.1 * height_m, max(extent_m[1], 1.02 * height_m) + MARGIN_M
+    half_width = extent_m[0] + min(apart, 1.2 * height_m)
+    width, height = size
+    focal = 0.5 * height / np.tan(0.5 * FIELD_OF_VIEW)
+    distance = 0.2 * height_m + max(0.5 * (top_m - bottom_m) * focal * 2 / height, half_width * focal * 2 / width)
+    camera = VirtualCamera(
+        position=np.zeros(3),
+        azimuth=_travel_heading(middle, height_m) + AZIMUTH_FROM_TRAVEL,
+        pitch=float(np.radians(7.0)),
+        focal_px=float(focal),
+        size=size,
+    )
+    look_height = 0.5 * (top_m + bottom_m)
+    return [camera.moved_to((x, y, look_height), float(distance)) for x, y in path]
+
+
+def pixel_windows(camera: VirtualCamera, ends_camera: Array, radii: Array) -> npt.NDArray[np.int64]:
+    """(C, 4) pixel windows (left, top, right, bottom), half open and cut to the image, around capsules.
+
+    Args:
+        camera: whose image it is.
+        ends_camera: (C, 2, 3) capsule ends in the camera's frame, metres, in front of the camera.
+        radii: (C,) metres.
+    """
+    width, height = camera.size
+    depth = ends_camera[..., 2:]
+    pixel = camera.focal_px * ends_camera[..., :2] / depth + np.array([width - 1, height - 1]) / 2.0
+    grow = camera.focal_px * radii[:, None, None] / (depth - radii[:, None, None]) + 1.0
+    low = np.floor((pixel - grow).min(axis=1))
+    high = np.ceil((pixel + grow).max(axis=1)) + 1.0
+    limit = (width, height)
+    return np.concatenate([np.clip(low, 0, limit), np.clip(high, 0, limit)], axis=1).astype(np.int64)
+
+
+def _travel_heading(path: Array, height_m: float) -> float:
+    """Direction of the path's farthest point from its start; world x if the body stays where it is."""
+    offsets = path - path[0]
+    far = offsets[np.argmax(np.linalg.norm(offsets, axis=1))]
+    return float(np.arctan2(far[1], far[0])) if np.linalg.norm(far) > 0.35 * height_m else 0.0
+
+
+def _smoothed(path: Array, sigma: float) -> Array:
+    """(N, 2) path, Gaussian-smoothed in time, its ends extended by point reflection: it neither lags nor jumps."""
+    pad = min(len(path) - 1, int(np.ceil(3.0 * sigma)))
+    if pad < 1:
+        return path
+    before, after = 2.0 * path[:1] - path[pad:0:-1], 2.0 * path[-1:] - path[-2 : -2 - pad : -1]
+    padded = np.concatenate([before, path, after])
+    taps = cv2.getGaussianKernel(2 * pad + 1, sigma)[:, 0]
+    return np.stack([np.convolve(column, taps, mode="valid") for column in padded.T], axis=1)

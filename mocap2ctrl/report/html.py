@@ -1,0 +1,175 @@
+"""The report: one HTML file that holds everything, opens anywhere, and asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+import numpy as np
+
+from mocap2ctrl.report.clips import JointError, joint_error
+from mocap2ctrl.report.contact_sheet import contact_sheet
+from mocap2ctrl.report.data import ReportData, TermRow, Value
+from mocap2ctrl.report.files import write_bytes
+from mocap2ctrl.report.overlay import write_overlay
+from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_timeline, plot_torques
+from mocap2ctrl.report.style import DARK, LIGHT, Theme
+from mocap2ctrl.report.torques import strongest_per_joint, torque_rows
+
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """How a headline number is shown: its label, its unit, its format, and what stands beside it."""
+
+    label: str
+    unit: str = ""
+    form: str = "{}"
+    note: str = ""
+
+
+NUMBERS: dict[str, Headline] = {
+    "joint_error_cm": Headline("joint error", "cm", "{:.1f}", "15 joints, all frames, not aligned"),
+    "root_aligned_error_cm": Headline("root-aligned error", "cm", "{:.1f}"),
+    "silhouette_iou": Headline("silhouette overlap", "", "{:.3f}", "intersection over union"),
+    "fell": Headline("fell"),
+    "states": Headline("states"),
+    "states_per_second": Headline("states a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
+    "evaluations": Headline("evaluations", "", "{:,}"),
+    "wall_s": Headline("time", "s", "{:,.0f}"),
+    "core_s": Headline("processor time", "core s", "{:,.0f}"),
+    "seed": Headline("seed"),
+}
+"""The numbers that the report knows, in their order."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A headline number, ready to print."""
+
+    label: str
+    text: str
+    unit: str
+    note: str
+    alarming: bool
+
+
+def write_report(
+    path: str | os.PathLike[str], data: ReportData, *, video: str | os.PathLike[str] | None = None
+) -> None:
+    """Write the report of a fit.
+
+    Args:
+        path: the `.html`; it appears only when it is complete.
+        data: the fit.
+        video: an overlay video that already exists; without it one is rendered.
+    """
+    write_bytes(path, report_html(data, video=video).encode("utf-8"))
+
+
+def report_html(data: ReportData, *, video: str | os.PathLike[str] | None = None) -> str:
+    """Return the report of a fit as text; see `write_report`."""
+    error = joint_error(data.character, data.reference, data.simulated)
+    video_uri = _data_uri(_video_bytes(data, error, video), "video/mp4")
+    rows = torque_rows(data.character, data.torques)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(
+        resources.files("mocap2ctrl.report").joinpath("template.html").read_text("utf-8")
+    )
+    return template.render(
+        data=data,
+        cards=headline_cards(data.numbers),
+        video=video_uri,
+        sheet=_png_uri(contact_sheet(data.character, data.reference, data.simulated)),
+        plots=_plots(data, error),
+        torque_rows=rows,
+        alpha_groups=list(dict.fromkeys(group for state in data.states for group in state.alpha)),
+        total=sum(term.weight * term.value for term in data.terms if np.isfinite(term.value)),
+        number=_number,
+        contribution=_contribution,
+        dash=DASH,
+        character_line=f"{data.character.height_m:.2f} m, {data.character.mass_kg:.0f} kg",
+    )
+
+
+def state_caption(data: ReportData, error: JointError) -> Callable[[float], str]:
+    """Return the caption of the overlay video at a time: the active state and the joint error."""
+
+    def caption(time_s: float) -> str:
+        frame = int(np.clip(np.searchsorted(data.times_s, time_s + 1e-9, side="right") - 1, 0, len(data.times_s) - 1))
+        state = f"state {data.states[int(data.state_index[frame])].name} of {len(data.states)}"
+        value = error.at(time_s)
+        return f"{state}   ·   error {DASH} cm" if value is None else f"{state}   ·   error {value:.1f} cm"
+
+    return caption
+
+
+def headline_cards(numbers: Mapping[str, Value]) -> list[Card]:
+    """Return the numbers as text, known ones first and in order; None is a dash."""
+    names = [name for name in NUMBERS if name in numbers] + [name for name in numbers if name not in NUMBERS]
+    cards = []
+    for name in names:
+        how, value = NUMBERS.get(name, Headline(name.replace("_", " "))), numbers[name]
+        text = _number(value, how.form)
+        unit = "" if text == DASH else how.unit
+        cards.append(Card(how.label, text, unit, how.note, alarming=name == "fell" and value is True))
+    return cards
+
+
+def _number(value: Value, form: str = "{:.4g}") -> str:
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return DASH
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else form.format(value)
+
+
+def _contribution(term: TermRow) -> str:
+    return _number(term.weight * term.value)
+
+
+def _plots(data: ReportData, error: JointError) -> list[dict[str, str]]:
+    reference_times = np.arange(len(data.reference)) / data.reference.fps
+    strongest = strongest_per_joint(torque_rows(data.character, data.torques))
+    makers: dict[str, Callable[[Theme], bytes]] = {
+        "Joint error over time, by group of joints": lambda theme: plot_joint_error(error, theme),
+        "State machine and foot contacts over time": lambda theme: plot_timeline(
+            data.times_s,
+            data.state_index,
+            data.states,
+            reference_times_s=reference_times,
+            reference_contacts=data.reference_contacts,
+            simulated_contacts=data.simulated_contacts,
+            theme=theme,
+        ),
+        "Joint torques beside human strength": lambda theme: plot_torques(strongest, theme),
+    }
+    if data.log:
+        makers["Cost terms over the optimisation"] = lambda theme: plot_costs(data.log, theme)
+    return [{"alt": alt, "light": _png_uri(make(LIGHT)), "dark": _png_uri(make(DARK))} for alt, make in makers.items()]
+
+
+def _video_bytes(data: ReportData, error: JointError, video: str | os.PathLike[str] | None) -> bytes:
+    if video is not None:
+        return Path(video).read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "overlay.mp4"
+        write_overlay(path, data.character, data.reference, data.simulated, caption=state_caption(data, error))
+        return path.read_bytes()
+
+
+def _png_uri(content: bytes) -> str:
+    return _data_uri(content, "image/png")
+
+
+def _data_uri(content: bytes, kind: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
