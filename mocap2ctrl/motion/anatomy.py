@@ -51,7 +51,7 @@ class Body:
         return np.asarray(self.positions[:, self.joints.limbs[side, part]])
 
     def tip_of(self, joint: int) -> int | None:
-        """The farthest descendant of a joint, None if none stands clear of it: fingertip, top of the head, end of the toes."""
+        """The farthest descendant of a joint, None if none stands clear of it: a fingertip, the end of the toes."""
         names = self.source.joint_names
         below = [i for i in range(len(names)) if i != joint and joint in self.source.ancestors(i)]
         below = [i for i in below if "thumb" not in names[i].lower()]
@@ -177,7 +177,7 @@ def _arm_frames(body: Body, side: str, chest: Array) -> dict[str, Array]:
     end = body.tip_of(elbow) if wrist is None else wrist
     lower = upper if end is None else unit(body.positions[:, end] - body.at(side, "elbow"))
     fallback = _swung(chest, upper)
-    axis = _bend_axis(body, shoulder, upper, lower, -1.0, fallback)
+    axis = _bend_axis(body, shoulder, upper, lower, sign=-1.0, fallback=fallback)
     frames = {f"{side}_upper_arm": frame_from(-upper, axis), f"{side}_forearm": frame_from(-lower, axis)}
     tip = None if wrist is None else body.tip_of(wrist)
     if wrist is not None and tip is not None:
@@ -189,7 +189,7 @@ def _leg_frames(body: Body, side: str, pelvis: Array) -> dict[str, Array]:
     hip = body.joints.limbs[side, "hip"]
     thigh = unit(body.at(side, "knee") - body.at(side, "hip"))
     shank = unit(body.at(side, "ankle") - body.at(side, "knee"))
-    axis = _bend_axis(body, hip, thigh, shank, 1.0, _swung(pelvis, thigh))
+    axis = _bend_axis(body, hip, thigh, shank, sign=1.0, fallback=_swung(pelvis, thigh))
     frames = {f"{side}_thigh": frame_from(-thigh, axis), f"{side}_shank": frame_from(-shank, axis)}
     frames.update(_foot_frames(body, side, frames[f"{side}_shank"]))
     return frames
@@ -206,7 +206,7 @@ def _swung(parent: Array, direction: Array) -> Array:
     return rotations.rotate(turn, left)
 
 
-def _bend_axis(body: Body, joint: int, upper: Array, lower: Array, sign: float, fallback: Array) -> Array:
+def _bend_axis(body: Body, joint: int, upper: Array, lower: Array, *, sign: float, fallback: Array) -> Array:
     """World y axis (T, 3) of a limb with a hinge in its middle: `sign` +1 for a knee, -1 for an elbow."""
     normal = sign * np.cross(upper, lower)
     bend = np.linalg.norm(normal, axis=-1)

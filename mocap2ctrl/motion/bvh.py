@@ -1,7 +1,7 @@
 """Reads BVH files: any channel order, rotation-first roots, any white space; refuses what it cannot trust.
 
-Conventions that exporters disagree about, and what is done here: position channels *replace* OFFSET; rotation channels are
-applied in the order listed, each about an axis of the frame that the one before leaves; End Sites are kept as tips.
+Where exporters disagree: position channels *replace* OFFSET; rotation channels are applied in the order listed, each
+about an axis of the frame that the one before leaves; End Sites are kept as tips.
 """
 
 from __future__ import annotations

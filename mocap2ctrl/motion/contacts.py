@@ -11,7 +11,7 @@ from mocap2ctrl.types import Array, MotionClip
 
 CONTACT_HEIGHT_M = 0.025
 CONTACT_SPEED_M_S = 0.6
-"""A foot that stands moves slower than this; measured at its centre of mass, so rolling over the toes still counts."""
+"""A foot that stands moves slower than this, at its joint, so that rolling over the toes still counts."""
 
 FEET = ("left_foot", "left_toes", "right_foot", "right_toes")
 
@@ -19,12 +19,12 @@ FEET = ("left_foot", "left_toes", "right_foot", "right_toes")
 def contacts(
     clip: MotionClip, character: Character, height_m: float = CONTACT_HEIGHT_M, speed_m_s: float = CONTACT_SPEED_M_S
 ) -> npt.NDArray[np.bool_]:
-    """(T, S) whether each segment touches the ground: lower than `height_m`, and, for the feet, slower than `speed_m_s`."""
+    """(T, S) whether each segment touches the ground: lower than `height_m` and, feet only, slower than `speed_m_s`."""
     positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
     touching = lowest_points(character, positions, orientations) < height_m
     for name in FEET:
         segment = character.segment_index(name)
-        touching[:, segment] &= _speed(positions[:, segment], clip.fps) < speed_m_s
+        touching[:, segment] &= speed(positions[:, segment], clip.fps) < speed_m_s
     return touching
 
 
@@ -35,7 +35,7 @@ def foot_contacts(clip: MotionClip, character: Character) -> npt.NDArray[np.bool
     return np.stack([np.any(touching[:, side], axis=1) for side in sides], axis=1)
 
 
-def _speed(points: Array, fps: float) -> Array:
+def speed(points: Array, fps: float) -> Array:
     """(T,) speed in m/s of a point (T, 3), over about 50 ms so that capture noise does not count."""
     if len(points) < 2:
         return np.zeros(len(points))

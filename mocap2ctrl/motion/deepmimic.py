@@ -1,7 +1,7 @@
 """Reads DeepMimic's motion text: JSON with one row of 44 numbers a frame, on a skeleton that the format fixes.
 
-The skeleton is the public `humanoid3d` (also `humanoid.urdf` in pybullet_data, there times four): metres, y up, x forward,
-so z points right. Its wrists and toes do not move; the sole is 5 cm below the ankle.
+The skeleton is the public `humanoid3d` (also `humanoid.urdf` in pybullet_data, there times four): metres, y up, x
+forward, so z points right. Its wrists and toes do not move; the sole is 5 cm below the ankle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROW_LENGTH = 44
 MAX_FRAME_S = 0.5
 MAX_POSITION_M = 1e4
 QUATERNION_LENGTHS = (0.5, 1.5)
-"""The public clips hold interpolated quaternions up to 15 % off unit length; they are normalised. What is farther off is refused."""
+"""Public clips hold interpolated quaternions up to 15 % off unit length, to be normalised; worse is refused."""
 
 # name, parent, offset in metres, degrees of freedom (4: quaternion, 1: hinge about z, 0: fixed); in the order of a row.
 _SKELETON: tuple[tuple[str, str, tuple[float, float, float], int], ...] = (
@@ -48,7 +48,7 @@ _SKELETON: tuple[tuple[str, str, tuple[float, float, float], int], ...] = (
 
 
 def deepmimic_directory() -> Path | None:
-    """The folder of DeepMimic's clips inside the installed pybullet_data, without importing it; None if not installed."""
+    """The folder of DeepMimic's clips in the installed pybullet_data, without importing it; None if not installed."""
     spec = find_spec("pybullet_data")
     for place in (spec.submodule_search_locations or []) if spec else []:
         folder = Path(place) / "data" / "motions"
@@ -80,7 +80,7 @@ def parse_deepmimic(text: str, source: str, name: str) -> SourceMotion:
         raise MotionFileError(f"{source}{where}: not valid JSON; a DeepMimic motion is one JSON object") from error
     rows = _rows(data, source)
     loop = str(data.get("Loop", "none")).lower() == "wrap"
-    rows, fps = _evenly_sampled(rows, source)
+    rows, fps = _evenly_sampled(rows)
     positions, orientations = _forward_kinematics(rows)
     names = tuple(entry[0] for entry in _SKELETON)
     return SourceMotion(
@@ -122,7 +122,7 @@ def _check_durations(rows: Array, source: str) -> None:
     bad = np.flatnonzero((durations <= 0.0) | (durations > MAX_FRAME_S))
     if len(bad):
         raise MotionFileError(
-            f"{source}: frame {bad[0]} lasts {durations[bad[0]]:g} s; allowed are more than 0 and at most {MAX_FRAME_S} s"
+            f"{source}: frame {bad[0]} lasts {durations[bad[0]]:g} s; allowed is more than 0, at most {MAX_FRAME_S} s"
         )
 
 
@@ -146,8 +146,8 @@ def _check_quaternions(rows: Array, source: str) -> None:
             )
 
 
-def _evenly_sampled(rows: Array, source: str) -> tuple[Array, float]:
-    """The rows at their most common frame duration, interpolated where durations differ, and the frame rate."""
+def _evenly_sampled(rows: Array) -> tuple[Array, float]:
+    """The rows at their median frame duration, interpolated where durations differ, and the frame rate."""
     durations = rows[:-1, 0] if len(rows) > 1 else np.maximum(rows[:1, 0], 1.0 / 30.0)
     step = float(np.median(durations))
     rows = rows.copy()

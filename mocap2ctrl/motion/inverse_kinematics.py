@@ -34,60 +34,57 @@ class PointTargets:
     weight: Array
 
 
+State = tuple[Array, Array, Array]
+"""Root positions (T, 3), root orientations (T, 4), angles (T, J)."""
+
+
 def reach(
     character: Character,
-    root_position: Array,
-    root_orientation: Array,
-    angles: Array,
+    first_guess: State,
     targets: PointTargets,
-    stay_weight: float,
+    preferred: Array,
+    *,
+    stay_weight: float | Array,
     iterations: int = 8,
-) -> tuple[Array, Array, Array]:
-    """Moves a motion so that its points come near their targets, within the joint limits.
+) -> State:
+    """Move a motion so that its points come near their targets, within the joint limits.
 
-    Minimises the weighted squared distances plus `stay_weight` (m^2 / rad^2) times the squared departure of the angles from
-    those given, frame by frame.
+    Minimises the weighted squared distances plus `stay_weight` times the squared distance of the angles from those
+    preferred, frame by frame.
 
     Args:
         character: the body.
-        root_position: (T, 3) first guess, metres.
-        root_orientation: (T, 4) first guess.
-        angles: (T, J) first guess, radians; clipped to the limits.
+        first_guess: where to start.
         targets: what to reach.
-        stay_weight: how firmly the angles stay.
+        preferred: (T, J) radians.
+        stay_weight: m^2 / rad^2, one for all or (T, J).
         iterations: Gauss-Newton steps.
-
-    Returns:
-        root_position, root_orientation, angles of the same shapes.
     """
+    stay = np.broadcast_to(np.asarray(stay_weight, dtype=float), preferred.shape)
     parts = []
-    for start in range(0, len(angles), CHUNK):
+    for start in range(0, len(preferred), CHUNK):
         part = slice(start, start + CHUNK)
         piece = PointTargets(targets.segment, targets.local, targets.world[part], targets.weight)
-        state = (root_position[part], root_orientation[part], angles[part])
+        state = (first_guess[0][part], first_guess[1][part], first_guess[2][part])
         for _ in range(iterations):
-            state = _step(character, state, angles[part], piece, stay_weight)
+            state = _step(character, state, preferred[part], piece, stay[part])
         parts.append(state)
     position, orientation, bent = zip(*parts, strict=True)
     return np.concatenate(position), np.concatenate(orientation), np.concatenate(bent)
 
 
-def _step(
-    character: Character,
-    state: tuple[Array, Array, Array],
-    preferred: Array,
-    targets: PointTargets,
-    stay_weight: float,
-) -> tuple[Array, Array, Array]:
+def _step(character: Character, state: State, preferred: Array, targets: PointTargets, stay: Array) -> State:
     """One Gauss-Newton step; a joint at its limit that would go beyond is left out of the solve."""
     root_position, root_orientation, angles = state
-    jacobian, points = point_jacobian(character, root_position, root_orientation, angles, targets)
+    jacobian, points = point_jacobian(character, state, targets)
     weight = np.repeat(targets.weight, 3)
     error = (targets.world - points).reshape(len(points), -1)
-    stay = np.concatenate([np.zeros(6), np.full(angles.shape[1], stay_weight)])
     gradient = np.einsum("tri,r,tr->ti", jacobian, weight, error)
-    gradient[:, 6:] += stay_weight * (preferred - angles)
-    hessian = np.matmul(jacobian.transpose(0, 2, 1) * weight, jacobian) + np.diag(stay + DAMPING)
+    gradient[:, 6:] += stay * (preferred - angles)
+    hessian = np.matmul(jacobian.transpose(0, 2, 1) * weight, jacobian)
+    diagonal = np.arange(hessian.shape[1])
+    hessian[:, diagonal, diagonal] += DAMPING
+    hessian[:, diagonal[6:], diagonal[6:]] += stay
     lower, upper = character.lower_limits, character.upper_limits
     blocked = ((angles <= lower) & (gradient[:, 6:] < 0.0)) | ((angles >= upper) & (gradient[:, 6:] > 0.0))
     blocked = np.concatenate([np.zeros((len(angles), 6), dtype=bool), blocked], axis=1)
@@ -104,13 +101,12 @@ def _step(
     )
 
 
-def point_jacobian(
-    character: Character, root_position: Array, root_orientation: Array, angles: Array, targets: PointTargets
-) -> tuple[Array, Array]:
+def point_jacobian(character: Character, state: State, targets: PointTargets) -> tuple[Array, Array]:
     """Jacobian (T, 3 N, 6 + J) and positions (T, N, 3) of the points.
 
     Columns: the root's world translation, its world rotation vector about the root's origin, then the hinges.
     """
+    root_position, root_orientation, angles = state
     positions, orientations = segment_frames(character, root_position, root_orientation, angles)
     points = points_world(positions, orientations, targets.segment, targets.local)
     frames, count = points.shape[:2]

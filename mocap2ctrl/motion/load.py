@@ -27,9 +27,6 @@ TRAVEL_M = 0.5
 STILL_M_S = 0.15
 STILL_RAD_S = 1.5
 STILL_S = 0.1
-JUMP_M_S = 12.0
-"""No pelvis moves faster; a first frame that does is a calibration pose that the exporter left in."""
-
 SUPPORT_MARGIN_M = 0.05
 
 
@@ -39,8 +36,8 @@ class LoadedMotion:
 
     Attributes:
         clip: at the file's rate unless another was asked for.
-        source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world, metres;
-            NaN where it has no such joint.
+        source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world,
+            metres; NaN where it has no such joint.
         kind: `bvh` or `deepmimic`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
         up: the file's up axis: x, y or z.

@@ -75,7 +75,7 @@ def map_joints(source: SourceMotion, path: str) -> JointMap:
 
 def side_and_name(name: str) -> tuple[str | None, str]:
     """A joint's side (None: midline) and its name in lower-case letters without side, prefix and punctuation."""
-    name = _PREFIXES.sub("", name.split(":")[-1].strip())
+    name = _PREFIXES.sub("", name.rpartition(":")[2].strip())
     lower = re.sub(r"[^a-z]", "", name.lower())
     for side in SIDES:
         if lower.startswith(side) and len(lower) > len(side):

@@ -9,30 +9,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import maximum_filter1d, uniform_filter1d
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
-from mocap2ctrl.character.kinematics import lowest_points, points_world, segment_frames
+from mocap2ctrl.character.kinematics import points_world, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.anatomy import Body, segment_orientations
-from mocap2ctrl.motion.contacts import FEET
+from mocap2ctrl.motion.ground import ground_shift
 from mocap2ctrl.motion.hinges import hinge_angles
-from mocap2ctrl.motion.inverse_kinematics import PointTargets, reach
+from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array, MotionClip
 
 STAY_WEIGHT = 3e-3
 """m^2 / rad^2: a tenth of a radian weighs like half a centimetre at one point."""
 
+FASTEST_RAD_S = 25.0
+CALMING_S = 0.08
+CALMING_WEIGHT = 0.1
+CALMING_ROUNDS = 4
+
+HORIZONTAL = np.array([1.0, 1.0, 0.0])
 ANKLE_WEIGHT = 4.0
-GROUND_PERCENTILE = 25.0
-CONTACT_BAND_M = 0.04
-DEEPEST_M = 0.02
-"""Penetration that is left alone."""
-MIN_ON_FEET = 0.1
-LIFT_SMOOTHING_S = 0.1
 
 HEAD_EVALUATION_SHARE = 0.1 / 0.172
 """The head's evaluation point on the way from the neck to the top of the head (humanoid.toml)."""
@@ -49,15 +51,17 @@ def retarget(body: Body, character: Character, scale: float) -> tuple[MotionClip
     Returns:
         the clip, and (T, E, 3) metres, NaN where the source has no such joint.
     """
-    root, yaw = _scaled_root(body, scale)
-    points = _place(source_points(body, character), root, scale, yaw)
-    orientations = {name: rotations.multiply(yaw, q) for name, q in segment_orientations(body).items()}
-    root_world = _place(_pelvis(body), root, scale, yaw)
+    frames = segment_orientations(body)
+    origin, yaw = _pelvis(body)[0] * HORIZONTAL, rotations.yaw(-rotations.heading(frames["pelvis"][0]))
+    points = _place(source_points(body, character), origin, scale, yaw)
+    orientations = {name: rotations.multiply(yaw, q) for name, q in frames.items()}
+    root_world = _place(_pelvis(body), origin, scale, yaw)
     angles = _angles(character, orientations)
-    ankles = np.stack([_place(body.at(side, "ankle"), root, scale, yaw) for side in SIDES], axis=1)
+    ankles = np.stack([_place(body.at(side, "ankle"), origin, scale, yaw) for side in SIDES], axis=1)
     targets = _targets(character, orientations, root_world, angles, ankles)
-    state = reach(character, root_world, orientations["pelvis"], angles, targets, STAY_WEIGHT)
-    shift = ground_shift(character, *state, body.source.fps)
+    state = reach(character, (root_world, orientations["pelvis"], angles), targets, angles, stay_weight=STAY_WEIGHT)
+    state = _calmed(character, state, targets, body.source.fps)
+    shift = ground_shift(character, *state, fps=body.source.fps)
     clip = MotionClip(
         name=body.source.name,
         fps=body.source.fps,
@@ -66,20 +70,36 @@ def retarget(body: Body, character: Character, scale: float) -> tuple[MotionClip
         angles=state[2],
         loop=body.source.loop,
     )
-    return clip, points + shift[:, None]
+    return _facing_x(clip, points + shift[:, None])
+
+
+def _facing_x(clip: MotionClip, points: Array) -> tuple[MotionClip, Array]:
+    """Turn and move clip and points (T, E, 3) so that the first frame faces x above the origin, exactly."""
+    turn = rotations.yaw(-rotations.heading(clip.root_orientation[0]))
+    start = clip.root_position[0] * HORIZONTAL
+    orientation = rotations.multiply(turn, clip.root_orientation)
+    clip = replace(clip, root_position=rotations.rotate(turn, clip.root_position - start), root_orientation=orientation)
+    return clip, rotations.rotate(turn, points - start)
+
+
+def _calmed(character: Character, state: State, targets: PointTargets, fps: float) -> State:
+    """Slow down hinges that turn faster than people do: near a singular pose, two may swing against each other."""
+    for _ in range(CALMING_ROUNDS):
+        angles = state[2]
+        fast = np.abs(np.diff(angles, axis=0, prepend=angles[:1])) * fps > FASTEST_RAD_S
+        if not np.any(fast):
+            break
+        size = 2 * max(2, round(CALMING_S * fps)) + 1
+        near = maximum_filter1d(fast.astype(float), size, axis=0) > 0.0
+        smooth = gaussian_filter1d(angles, max(1.0, 0.5 * CALMING_S * fps), axis=0, mode="nearest")
+        preferred = np.where(near, smooth, angles)
+        stay = np.where(near, CALMING_WEIGHT, STAY_WEIGHT)
+        state = reach(character, (state[0], state[1], preferred), targets, preferred, stay_weight=stay, iterations=4)
+    return state
 
 
 def _pelvis(body: Body) -> Array:
     return 0.5 * (body.at("left", "hip") + body.at("right", "hip"))
-
-
-def _scaled_root(body: Body, scale: float) -> tuple[Array, Array]:
-    """The point (3,) in file units that becomes the origin, and the turn (4,) that makes the first frame face x."""
-    start = _pelvis(body)[0] * np.array([1.0, 1.0, 0.0])
-    facing = rotations.rotate(segment_orientations(body)["pelvis"][0], np.array([1.0, 0.0, 0.0]))
-    if np.hypot(facing[0], facing[1]) < 0.3:
-        facing = rotations.rotate(segment_orientations(body)["pelvis"][0], np.array([0.0, 0.0, 1.0]))
-    return start, rotations.yaw(-np.arctan2(facing[1], facing[0]))
 
 
 def _place(points: Array, origin: Array, scale: float, yaw: Array) -> Array:
@@ -124,7 +144,7 @@ def _angles(character: Character, orientations: dict[str, Array]) -> Array:
 def _targets(
     character: Character, orientations: dict[str, Array], root: Array, angles: Array, ankles: Array
 ) -> PointTargets:
-    """Where the joints belong: source directions on the character's bones, from `root` (T, 3) on; `ankles` (T, 2, 3) given."""
+    """Where the joints belong: source directions on the character's bones, from `root` (T, 3); `ankles` (T, 2, 3)."""
     _, posed = segment_frames(character, root, orientations["pelvis"], angles)
     turned = np.stack([orientations.get(s.name, posed[:, i]) for i, s in enumerate(character.segments)], axis=1)
     places = [root]
@@ -155,37 +175,3 @@ def _reach_points(character: Character) -> tuple[npt.NDArray[np.int64], Array, A
             local.append(0.5 * segment.tip + segment.marker)
             weight.append(0.5)
     return np.array(segments), np.array(local), np.array(weight)
-
-
-def ground_shift(
-    character: Character, root_position: Array, root_orientation: Array, angles: Array, fps: float
-) -> Array:
-    """(T, 3) the vertical shift that puts the motion on the ground.
-
-    It is one constant, from the frames in which a foot is the lowest part of the body, plus a smooth lift where the body,
-    lying or rolling, would sink deeper than `DEEPEST_M` because it is thicker than the source's skeleton.
-    """
-    positions, orientations = segment_frames(character, root_position, root_orientation, angles)
-    heights = lowest_points(character, positions, orientations)
-    lowest = np.min(heights, axis=1)
-    feet = np.min(heights[:, [character.segment_index(name) for name in FEET]], axis=1)
-    on_feet = feet <= lowest + 1e-9
-    level = _standing_level(feet[on_feet] if np.mean(on_feet) > MIN_ON_FEET else lowest)
-    shift = np.zeros((len(lowest), 3))
-    shift[:, 2] = _smooth_lift(level - DEEPEST_M - lowest, fps) - level
-    return shift
-
-
-def _standing_level(lowest: Array) -> float:
-    """The height at which the lowest point of the body (T,) rests."""
-    floor = np.percentile(lowest, 3.0)
-    return float(np.percentile(lowest[lowest <= floor + CONTACT_BAND_M], GROUND_PERCENTILE))
-
-
-def _smooth_lift(depth: Array, fps: float) -> Array:
-    """A smooth curve (T,) that is never below `depth` and never negative."""
-    if np.max(depth) <= 0.0:
-        return np.zeros(len(depth))
-    reach = max(1, round(LIFT_SMOOTHING_S * fps))
-    size = 2 * reach + 1
-    return np.asarray(uniform_filter1d(maximum_filter1d(np.maximum(depth, 0.0), size), size))

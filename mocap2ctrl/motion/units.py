@@ -71,7 +71,7 @@ def leg_length(source: SourceMotion, joints: JointMap) -> float:
 
 
 def z_up(source: SourceMotion, up: str) -> tuple[Array, Array, Array]:
-    """Positions (T, N, 3) and orientations (T, N, 4) in a world whose z axis points up, in file units; and the turn (4,)."""
+    """Positions (T, N, 3) and orientations (T, N, 4) with z up, in file units; and the turn (4,) that made them so."""
     turn = _TO_Z_UP[up]
     quaternion = rotations.from_matrix(turn)
     return source.positions @ turn.T, rotations.multiply(quaternion, source.orientations), quaternion
