@@ -79,13 +79,13 @@ def camera_path(
         simulated_root: (N, 3) likewise.
         height_m: body height, for the framing.
         extent_m: how far limbs reach sideways from the root, and the highest point that must be seen, metres.
-        fps: frames a second of the paths.
+        fps: frames a second of the paths; 0 for moments far apart, where the camera must not be smoothed.
         size: panel width and height, pixels.
     """
     middle = 0.5 * (reference_root + simulated_root)[:, :2]
     path = _smoothed(middle, FOLLOW_SIGMA_S * fps)
     apart = max(np.abs(root[:, :2] - path).max() for root in (reference_root, simulated_root))
-    bottom_m, top_m = -0.1 * height_m, max(extent_m[1], 1.02 * height_m) + MARGIN_M
+    bottom_m, top_m = -0.1 * height_m, max(extent_m[1], 0.6 * height_m) + MARGIN_M
     half_width = extent_m[0] + min(apart, 1.2 * height_m)
     width, height = size
     focal = 0.5 * height / np.tan(0.5 * FIELD_OF_VIEW)

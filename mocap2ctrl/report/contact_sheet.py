@@ -7,12 +7,17 @@ import numpy as np
 
 from mocap2ctrl.character import Character
 from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image
 from mocap2ctrl.report.overlay import INK, PALE, STRIP, panels
 from mocap2ctrl.report.text import draw_text
-from mocap2ctrl.types import MotionClip
+from mocap2ctrl.types import Array, MotionClip
 
 PANEL = (220, 320)
+WIDE_PANEL = (300, 300)
+WIDE_REACH = 0.45
+"""Limbs that reach farther sideways from the root than this share of body height get the wide panel."""
+
 SUPERSAMPLING = 2
 
 
@@ -33,16 +38,17 @@ def contact_sheet(
         raise ConfigError(f"a contact sheet of {n} pictures was asked for; give 1 or more")
     shared = min(reference.duration_s, simulated.duration_s)
     times = np.linspace(0.0, shared, n) if n > 1 else np.array([0.5 * shared])
-    large = (PANEL[0] * SUPERSAMPLING, PANEL[1] * SUPERSAMPLING)
-    pair = panels(character, reference, simulated, times, size=large, fps=max(n - 1, 1) / max(shared, 1e-3))
+    width, height = _panel_size(character, reference, times)
+    large = (width * SUPERSAMPLING, height * SUPERSAMPLING)
+    pair = panels(character, reference, simulated, times, size=large, fps=0.0)
     columns = [np.concatenate([_small(picture) for picture in pair.images(i)]) for i in range(n)]
     sheet = np.concatenate(columns, axis=1)
     for row, label in enumerate(labels):
-        draw_text(sheet, label, (10, row * PANEL[1] + 8), height_px=15, colour=INK, anchor=(0.0, 0.0), bold=True)
+        draw_text(sheet, label, (10, row * height + 8), height_px=15, colour=INK, anchor=(0.0, 0.0), bold=True)
     for column in range(1, n):
-        sheet[:, column * PANEL[0] - 1 : column * PANEL[0] + 1] = 255
-    sheet[PANEL[1] - 1 : PANEL[1] + 1] = 255
-    return png_bytes(np.concatenate([sheet, _footer(times)]))
+        sheet[:, column * width - 1 : column * width + 1] = 255
+    sheet[height - 1 : height + 1] = 255
+    return png_bytes(np.concatenate([sheet, _footer(times, width)]))
 
 
 def png_bytes(image: Image) -> bytes:
@@ -54,12 +60,19 @@ def png_bytes(image: Image) -> bytes:
 
 
 def _small(picture: Image) -> Image:
-    return np.asarray(cv2.resize(picture, PANEL, interpolation=cv2.INTER_AREA), np.uint8)
+    height, width = (n // SUPERSAMPLING for n in picture.shape[:2])
+    return np.asarray(cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def _footer(times: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Image:
-    strip = np.full((26, PANEL[0] * len(times), 3), STRIP, np.uint8)
+def _panel_size(character: Character, clip: MotionClip, times: Array) -> tuple[int, int]:
+    positions, _ = sampled_frames(character, clip, times)
+    reach = np.linalg.norm((positions - positions[:, :1])[..., :2], axis=-1).max()
+    return WIDE_PANEL if reach > WIDE_REACH * character.height_m else PANEL
+
+
+def _footer(times: Array, width: int) -> Image:
+    strip = np.full((26, width * len(times), 3), STRIP, np.uint8)
     for column, time_s in enumerate(times):
-        middle = (column + 0.5) * PANEL[0]
+        middle = (column + 0.5) * width
         draw_text(strip, f"{time_s:.2f} s", (middle, 13), height_px=12, colour=PALE, anchor=(0.5, 0.5))
     return strip

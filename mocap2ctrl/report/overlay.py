@@ -29,6 +29,9 @@ PROGRESS = (64, 132, 196)
 ENDED_FADE = 0.85
 CRF = "20"
 
+BEYOND_SEGMENTS = 0.14
+"""What reaches beyond the origin of the last segment (a hand, the head), as a share of body height."""
+
 
 @dataclass(frozen=True, eq=False)
 class Panels:
@@ -70,7 +73,7 @@ def panels(
     size: tuple[int, int],
     fps: float,
 ) -> Panels:
-    """Sample both clips at `times_s` (N,), evenly `fps` a second, for panels of `size` (width, height)."""
+    """Sample both clips at `times_s` (N,), evenly `fps` a second or, at `fps` 0, far apart, for panels of `size`."""
     frames = [sampled_frames(character, clip, times_s) for clip in (reference, simulated)]
     roots = [positions[:, 0] for positions, _ in frames]
     held = times_s > reference.duration_s + 1e-6
@@ -87,7 +90,8 @@ def _extent(character: Character, frames: Sequence[tuple[Array, Array]]) -> tupl
     positions = [positions for positions, _ in frames]
     reach = max(float(np.linalg.norm((p - p[:, :1])[..., :2], axis=-1).max()) for p in positions)
     top = max(float(p[..., 2].max()) for p in positions)
-    return reach + 0.1 * character.height_m, top + 0.1 * character.height_m
+    margin = BEYOND_SEGMENTS * character.height_m
+    return reach + margin, top + margin
 
 
 def write_overlay(

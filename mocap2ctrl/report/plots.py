@@ -30,6 +30,7 @@ def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
     evaluations = np.array([row.evaluations for row in log], float)
     names = list(dict.fromkeys(name for row in log for name in row.terms))
     values = np.array([[row.terms.get(name, np.nan) for name in names] for row in log], float)
+    values[~np.isfinite(values)] = np.nan
     total = np.nansum(values, axis=1)
     floor = float(total.max(initial=1e-9)) * 10.0**-LOG_DECADES or 1e-9
     steps: dict[str, Any] = {"where": "post", "solid_capstyle": "round"}
@@ -163,10 +164,13 @@ def plot_torques(rows: Sequence[TorqueRow], theme: Theme = LIGHT) -> bytes:
     dress(axes, theme, title="Joint torques beside human strength", grid="x")
     low = 1.0
     for y, row in enumerate(rows):
-        beyond = row.ratio is not None and row.ratio > 1.0
-        colour = theme.alarm if beyond else theme.accent
-        axes.barh(y, max(row.peak, low) - low, left=low, height=0.62, color=colour, alpha=0.35, linewidth=0)
-        axes.barh(y, max(row.percentile_95, low) - low, left=low, height=0.62, color=colour, linewidth=0)
+        beyond = row.human is not None and row.peak > row.human
+        _torque_bar(axes, y, (low, row.peak), color=theme.accent, alpha=0.35)
+        _torque_bar(axes, y, (low, row.percentile_95), color=theme.accent)
+        if row.human is not None and beyond:
+            _torque_bar(axes, y, (row.human, row.peak), color=theme.paper)
+            _torque_bar(axes, y, (row.human, row.peak), color=theme.alarm, alpha=0.5)
+            _torque_bar(axes, y, (row.human, row.percentile_95), color=theme.alarm)
         axes.plot([row.bound], [y], marker="|", color=theme.muted, markersize=10, markeredgewidth=1.2)
         if row.human is not None:
             axes.plot([row.human], [y], marker="D", color=theme.ink, markersize=6, markeredgecolor=theme.paper)
@@ -184,10 +188,16 @@ def plot_torques(rows: Sequence[TorqueRow], theme: Theme = LIGHT) -> bytes:
     return png(figure)
 
 
+def _torque_bar(axes: Axes, y: float, run: tuple[float, float], *, color: str, alpha: float = 1.0) -> None:
+    if run[1] > run[0]:
+        axes.barh(y, run[1] - run[0], left=run[0], height=0.62, color=color, alpha=alpha, linewidth=0)
+
+
 def _torque_legend(theme: Theme) -> list[Patch | Line2D]:
     return [
         Patch(facecolor=theme.accent, label="95th percentile"),
         Patch(facecolor=theme.accent, alpha=0.35, label="peak"),
+        Patch(facecolor=theme.alarm, label="beyond human"),
         Line2D([], [], marker="D", color=theme.ink, linestyle="", markersize=5, label="human maximum"),
         Line2D([], [], marker="|", color=theme.muted, linestyle="", markersize=10, label="bound γ"),
     ]

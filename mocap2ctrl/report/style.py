@@ -103,7 +103,7 @@ def legend(figure: Figure, theme: Theme, handles: Sequence[Artist]) -> None:
         labelcolor=theme.ink,
         handlelength=1.5,
         columnspacing=1.6,
-        borderaxespad=0.0,
+        borderaxespad=0.6,
         borderpad=0.2,
     )
 

@@ -196,6 +196,21 @@ def test_report_without_log_terms_and_warnings() -> None:
     assert "What next" not in html
 
 
+def test_a_single_frame_is_enough_for_a_report() -> None:
+    data = make_data()
+    first = {
+        "reference": data.reference.cut(0, 1),
+        "simulated": data.simulated.cut(0, 1),
+        "times_s": data.times_s[:1],
+        "state_index": data.state_index[:1],
+        "reference_contacts": data.reference_contacts[:1],
+        "simulated_contacts": data.simulated_contacts[:1],
+        "torques": data.torques[:1],
+        "log": [LogRow(1, {"likelihood": np.inf, "prior": 0.0}, "batch")],
+    }
+    parse(report_html(replace(data, **first)))
+
+
 def test_caption_names_the_active_state_and_the_error(data: ReportData) -> None:
     caption = state_caption(data, joint_error(data.character, data.reference, data.simulated))
     assert caption(0.0) == "state s0 of 4   ·   error 2.0 cm"
