@@ -14,7 +14,7 @@ import numpy as np
 
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.source import SourceMotion, frame_rate
 from mocap2ctrl.types import Array
 
 FPS_RANGE = (4.0, 2000.0)
@@ -212,7 +212,7 @@ def _read_motion(tokens: _Tokens, width: int) -> tuple[Array, float, tuple[str, 
     rows = list(_read_rows(tokens, width, int(frames)))
     if len(rows) < frames:
         raise tokens.fail(f"{len(rows)} rows of motion, but the header says Frames: {frames:g}; the file is truncated")
-    return np.array(rows), 1.0 / frame_time, _surplus_warning(len(rows), int(frames))
+    return np.array(rows), frame_rate(frame_time), _surplus_warning(len(rows), int(frames))
 
 
 def _surplus_warning(rows: int, frames: int) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ from mocap2ctrl.types import Array, MotionClip, SimState
 SEAM_S = 0.15
 """Time over which a cycle's end is bent into its beginning, seconds."""
 
+SMALLEST_TURN_RAD = np.radians(15.0)
+"""A loop whose heading changes by less goes straight on: without this, a walk's 6 degrees of error make a circle."""
+
 
 @dataclass(frozen=True, eq=False)
 class Velocities:
@@ -127,9 +130,10 @@ def repeat(clip: MotionClip, cycles: int) -> MotionClip:
 
 
 def cycle_turn(clip: MotionClip) -> Array:
-    """(4,) the change of heading over one cycle."""
+    """(4,) the change of heading over one cycle; a small one is an imperfect seam and counts as none."""
     change = rotations.multiply(clip.root_orientation[-1], rotations.conjugate(clip.root_orientation[0]))
-    return rotations.yaw(rotations.heading(change))
+    turn = float((rotations.heading(change) + np.pi) % (2.0 * np.pi) - np.pi)
+    return rotations.yaw(turn if abs(turn) > SMALLEST_TURN_RAD else 0.0)
 
 
 def close_loop(clip: MotionClip) -> MotionClip:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.source import SourceMotion, frame_rate
 from mocap2ctrl.types import Array
 
 ROW_LENGTH = 44
@@ -154,10 +154,10 @@ def _evenly_sampled(rows: Array) -> tuple[Array, float]:
     for columns in _quaternion_columns():
         rows[:, columns] = rotations.continuous(rotations.normalise(rows[:, columns]))
     if len(rows) == 1 or np.all(np.abs(durations - step) < 1e-4):
-        return rows, 1.0 / step
+        return rows, frame_rate(step)
     times = np.concatenate([[0.0], np.cumsum(durations)])
     wanted = np.arange(0.0, times[-1] + 1e-6, step)
-    return np.stack([np.interp(wanted, times, column) for column in rows.T], axis=1), 1.0 / step
+    return np.stack([np.interp(wanted, times, column) for column in rows.T], axis=1), frame_rate(step)
 
 
 def _forward_kinematics(rows: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import centre_of_mass, segment_frames
+from mocap2ctrl.character.kinematics import centre_of_mass, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
@@ -27,6 +27,9 @@ TRAVEL_M = 0.5
 STILL_M_S = 0.15
 STILL_RAD_S = 1.5
 STILL_S = 0.1
+FLOATING_M = 0.05
+MOSTLY = 0.5
+
 SUPPORT_MARGIN_M = 0.05
 
 
@@ -96,7 +99,13 @@ def load_motion(
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
-        warnings=(*source.warnings, *warnings, *scale.warnings, *_side_warnings(body)),
+        warnings=(
+            *source.warnings,
+            *warnings,
+            *scale.warnings,
+            *_side_warnings(body),
+            *_ground_warnings(clip, character),
+        ),
     )
 
 
@@ -185,6 +194,8 @@ def _provenance(
 
 def _timed(clip: MotionClip, points: Array, fps: float | None, cycles: int, path: str) -> tuple[MotionClip, Array]:
     """The clip and the source's points, repeated and resampled."""
+    if fps is not None and not 0.0 < fps < np.inf:
+        raise MotionFileError(f"{path}: fps is {fps:g}; it must be a positive number")
     if cycles != 1:
         if cycles < 1 or not clip.loop:
             raise MotionFileError(f"{path}: cycles is {cycles}; only a loop can be repeated, a whole number of times")
@@ -221,7 +232,7 @@ def _read_only(points: Array) -> Array:
 def ends_standing(clip: MotionClip, character: Character) -> bool:
     """The last tenth of a second is slow, and the centre of mass stands above the feet that touch the ground."""
     count = max(2, round(STILL_S * clip.fps) + 1)
-    if clip.loop or len(clip) < count:
+    if len(clip) < count:
         return False
     tail = clip.cut(len(clip) - count)
     v = clips.velocities(tail)
@@ -241,6 +252,17 @@ def ends_standing(clip: MotionClip, character: Character) -> bool:
 
 def _last(clip: MotionClip) -> tuple[Array, Array, Array]:
     return clip.root_position[-1], clip.root_orientation[-1], clip.angles[-1]
+
+
+def _ground_warnings(clip: MotionClip, character: Character) -> tuple[str, ...]:
+    """A body that floats most of the time cannot be simulated as it was captured."""
+    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    floating = float(np.mean(np.min(lowest_points(character, positions, orientations), axis=1) > FLOATING_M))
+    if floating <= MOSTLY:
+        return ()
+    return (
+        f"in {100 * floating:.0f} % of the frames the body floats more than {100 * FLOATING_M:g} cm above the ground",
+    )
 
 
 def _side_warnings(body: Body) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ _ALL_LIMB_NAMES = frozenset(name for names in _LIMB_NAMES.values() for name in n
 _CHAINS = (("hip", "knee", "ankle", "toe"), ("shoulder", "elbow", "wrist"))
 _OPTIONAL = ("toe", "wrist")
 _PREFIXES = re.compile(
-    r"^(mixamorig\d*|(bip\d*|def|org|rig|character\d*|skeleton\d*|humanoid)(?=[\s_.\-]))[\s_.\-]*", re.I
+    r"^(mixamorig\d*|j_bip_|(bip\d*|def|org|rig|character\d*|skeleton\d*|humanoid)(?=[\s_.\-]))[\s_.\-]*", re.I
 )
 
 

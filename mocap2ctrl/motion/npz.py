@@ -50,7 +50,7 @@ def read_motion(path: Path | str, character: Character) -> MotionClip:
         MotionFileError: not such a file, damaged, of another version, or for a character with other hinges.
     """
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _clip({key: data[key] for key in data.files}, str(path), character)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise MotionFileError(f"{path}: not a readable motion .npz ({error})") from error

@@ -172,6 +172,7 @@ def _reach_points(character: Character) -> tuple[npt.NDArray[np.int64], Array, A
             weight.append(0.5)
         if part in ("foot", "head", "chest"):
             segments.append(index)
-            local.append(0.5 * segment.tip + segment.marker)
+            mirrored = np.array([1.0, -1.0 if segment.name.startswith("right") else 1.0, 1.0])
+            local.append(0.5 * segment.tip + mirrored * segment.marker)
             weight.append(0.5)
     return np.array(segments), np.array(local), np.array(weight)

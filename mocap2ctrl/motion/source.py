@@ -78,6 +78,12 @@ class SourceMotion:
         return [i for i, parent in enumerate(self.parents) if parent == joint]
 
 
+def frame_rate(frame_time_s: float) -> float:
+    """Frames a second of a frame time; files round it, so a rate within 0.02 % of a whole number is that number."""
+    rate = 1.0 / frame_time_s
+    return float(round(rate)) if abs(rate - round(rate)) < 2e-4 * rate else rate
+
+
 def rest_positions(source: SourceMotion) -> Array:
     """(N, 3) joint positions with all rotations zero and the root at the origin: sums of offsets."""
     rest = np.zeros_like(source.offsets)

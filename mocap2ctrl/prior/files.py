@@ -41,7 +41,7 @@ def read_prior(path: Path | str, character: Character) -> PosePrior:
         PriorError: missing, damaged, of another version, or for other hinges.
     """
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _prior({key: data[key] for key in data.files}, str(path), character)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise PriorError(f"{path}: not a readable prior .npz ({error})") from error
