@@ -81,9 +81,10 @@ def load_motion(
     """
     file = _find(path)
     data = _bytes(file)
-    source, warnings = _prepared(_parse(data, file), time_range, str(file))
-    joints = map_joints(source, str(file))
-    scale = infer_scale(source, joints, str(file))
+    whole = _parse(data, file)
+    joints = map_joints(whole, str(file))
+    scale = infer_scale(whole, joints, str(file))
+    source, warnings = _prepared(whole, time_range, str(file))
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
@@ -150,17 +151,20 @@ def _prepared(
     source: SourceMotion, time_range: tuple[float, float] | None, path: str
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
-    if time_range is not None:
-        start_s, end_s = time_range
-        length = (len(source) - 1) / source.fps
-        if not 0.0 <= start_s < end_s or start_s >= length:
-            raise MotionFileError(
-                f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from 0 to {length:g} s"
-            )
-        return source.cut(round(start_s * source.fps), round(end_s * source.fps) + 1), ()
-    if _starts_with_calibration_pose(source):
-        return source.cut(1), ("the first frame is a calibration pose (T-pose), far from the second; it was left out",)
-    return source, ()
+    start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
+    if start == 0 and _starts_with_calibration_pose(source):
+        return source.cut(1, max(stop, 2)), (
+            "the first frame is a calibration pose (T-pose), far from the second; it was left out",
+        )
+    return source.cut(start, stop), ()
+
+
+def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
+    start_s, end_s = time_range
+    length = (len(source) - 1) / source.fps
+    if not 0.0 <= start_s < end_s or start_s >= length:
+        raise MotionFileError(f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from 0 to {length:g} s")
+    return round(start_s * source.fps), round(min(end_s, length) * source.fps) + 1
 
 
 def _starts_with_calibration_pose(source: SourceMotion) -> bool:

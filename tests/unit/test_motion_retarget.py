@@ -248,6 +248,9 @@ def test_calibration_pose_in_front_is_left_out_with_a_warning(character: Charact
     assert len(motion.clip) == 523
     assert "calibration pose" in motion.warnings[0]
     assert motion.clip.root_position[-1, 0] > 3.0
+    part = load_motion(DATA / "walk_cmu12_01.bvh", character, time_range=(0.0, 0.5))
+    assert len(part.clip) == 60
+    assert "calibration pose" in part.warnings[0]
 
 
 @needs_data
