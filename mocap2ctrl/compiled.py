@@ -66,7 +66,7 @@ def double_pointer_at(typingctx: Any, slot: Any) -> Any:
         double_pointer = ir.DoubleType().as_pointer()
         return builder.load(builder.inttoptr(args[0], double_pointer.as_pointer()))
 
-    return types.CPointer(types.float64)(types.int64), codegen
+    return types.CPointer(types.float64)(types.int64), codegen  # type: ignore[attr-defined]
 
 
 carray = numba.carray

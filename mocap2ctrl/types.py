@@ -71,9 +71,7 @@ class SimState:
             self, "root_angular_velocity", frozen_array(self.root_angular_velocity, (3,), "root_angular_velocity")
         )
         size = len(self.pose.angles)
-        object.__setattr__(
-            self, "joint_velocities", frozen_array(self.joint_velocities, (size,), "joint_velocities")
-        )
+        object.__setattr__(self, "joint_velocities", frozen_array(self.joint_velocities, (size,), "joint_velocities"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,5 @@ def lowest_points(character: Character, positions: Array, orientations: Array) -
 def centre_of_mass(character: Character, positions: Array, orientations: Array) -> Array:
     """(..., 3) world centre of mass, metres."""
     masses = np.array([s.mass for s in character.segments])
-    coms = points_world(
-        positions, orientations, np.arange(len(masses)), np.array([s.com for s in character.segments])
-    )
+    coms = points_world(positions, orientations, np.arange(len(masses)), np.array([s.com for s in character.segments]))
     return np.asarray(np.einsum("...sk,s->...k", coms, masses) / masses.sum())

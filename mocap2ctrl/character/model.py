@@ -240,7 +240,9 @@ def parse_character(data: Mapping[str, Any], source: str) -> Character:
         raise CharacterError(f"{source}: segments stand in another order than depth first: {_depth_first(segments)}")
     total = sum(segment.mass for segment in segments)
     if abs(total - mass) > 1e-6 * mass:
-        raise CharacterError(f"{source}: the segments' mass fractions add up to {total / mass:.6g}; they must add up to 1")
+        raise CharacterError(
+            f"{source}: the segments' mass fractions add up to {total / mass:.6g}; they must add up to 1"
+        )
     return character
 
 

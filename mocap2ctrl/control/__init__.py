@@ -1,0 +1,1 @@
+"""The state machine: its law, its parameters, its file, and the closed loop with an engine."""

@@ -18,12 +18,14 @@ from mocap2ctrl.control.law import (
     STEP,
     BodyArrays,
     Program,
+    advance_state_machine,
     body_arrays,
     hip_axes_world,
-    rotate,
     root_target_velocity,
+    rotate,
     target_velocities,
 )
+from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.mujoco import MujocoEngine, coordinates, read_torques, step1, step2, write_servo
 from mocap2ctrl.types import Array, SimState
@@ -59,7 +61,7 @@ class Rollouts:
         positions: (P, F, S, 3) world positions of segments, metres.
         orientations: (P, F, S, 4) world orientations of segments.
         load: (P, F, 2) ground force on left and right foot, N.
-        state: (P, F) index of the controller's state.
+        state: (P, F) index of the controller's state that acts from this frame on.
         torques: (P, N, J) servo torques at every step, N m, or (P, 0, J) when they were not asked for.
         final: (P, K) what the next steps depend on, to go on from.
         diverged: (P,) whether the simulation was stopped for divergence.
@@ -107,7 +109,7 @@ def run(
         starts: (P, K) or (K,) from `start_vector` or `Rollouts.final`.
         end_step: number of the step at which to stop; counts from the motion's beginning, not from the start.
         stride: steps between recorded frames.
-        stop_at_state: stop early, when this state is entered; -1 never.
+        stop_at_state: stop early, when this state is entered, before its first step; -1 never.
         record_torques: keep the servos' torques of every step.
         pushes: forces from outside, the same for all.
         root_mode: who holds the root; ROOT_STANCE but in experiments.
@@ -131,11 +133,10 @@ def run(
         np.zeros(machines, dtype=np.bool_),
     )
     body = body_arrays(engine.character, engine.time_step_s)
-    loop = _run_mujoco if isinstance(engine, MujocoEngine) else None
-    if loop is None:
-        raise NotImplementedError(f"no closed loop for engine {engine.name}")
+    if not isinstance(engine, MujocoEngine):
+        raise EngineError(f"engine {engine.name!r} has no closed loop; choose 'mujoco'")
     table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
-    loop(engine, program, body, starts, end_step, stride, stop_at_state, table, root_mode, record)
+    _run_mujoco(engine, program, body, starts, end_step, stride, stop_at_state, table, root_mode, record)
     return Rollouts(first_frame, *record)
 
 
@@ -166,7 +167,9 @@ def _run_mujoco(
     two_pass = root_mode in (ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE)
     engine.set_servo(np.zeros(len(body.lower)))
     engine.model.dof_frictionloss[3:6] = 1e6 if two_pass else 0.0
-    _mujoco_loop(engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, tuple(record))
+    _mujoco_loop(
+        engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, tuple(record)
+    )
     engine.model.dof_frictionloss[3:6] = 0.0
 
 
@@ -199,6 +202,7 @@ def _mujoco_loop(handle, program, body, starts, end_step, stride, stop_at_state,
                 diverged_out[p] = True
                 break
             step1(handle)
+            advance_state_machine(program, p, memory, body)
             if step % stride == 0 and step // stride - first_frame < qpos_out.shape[1]:
                 row = step // stride - first_frame
                 qpos_out[p, row] = handle.qpos

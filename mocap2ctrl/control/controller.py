@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.law import EXIT_LEFT, EXIT_NEVER, EXIT_RIGHT, EXIT_TIME, SWING_AUTO, SWING_LEFT, SWING_RIGHT, Program
+from mocap2ctrl.control.law import (
+    EXIT_LEFT,
+    EXIT_NEVER,
+    EXIT_RIGHT,
+    EXIT_TIME,
+    SWING_AUTO,
+    SWING_LEFT,
+    SWING_RIGHT,
+    Program,
+)
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.types import Array, SimState, frozen_array

@@ -96,7 +96,9 @@ def body_arrays(character: Character, time_step_s: float) -> BodyArrays:
         segment = character.segments[character.segment_index(f"{side}_thigh")]
         hinges = np.array([hinge.axis for hinge in segment.hinges])
         if hinges.shape != (3, 3) or not np.array_equal(np.abs(hinges), np.eye(3)[[1, 0, 2]]):
-            raise CharacterError(f"{segment.name}: hinge axes are {hinges.tolist()}; the hips need y, x, z in this order")
+            raise CharacterError(
+                f"{segment.name}: hinge axes are {hinges.tolist()}; the hips need y, x, z in this order"
+            )
         columns.append(character.hinge_names.index(segment.hinges[0].name))
         axes.append(hinges)
     return BodyArrays(
@@ -156,7 +158,10 @@ def rotation_difference(q, target, out):  # type: ignore[no-untyped-def]
 
 @njit
 def advance_state_machine(program, p, memory, body):  # type: ignore[no-untyped-def]
-    """Takes the exit of the present state if it is due (§4.1.3): on time, or on a foot's touchdown; standing is none."""
+    """Takes the exit of the present state if it is due (§4.1.3): on time, or on a foot's touchdown; standing is none.
+
+    To be called once before each step; a second call changes nothing, so a stopped simulation may be taken up again.
+    """
     state = int(memory[STATE])
     kind = program.exit_kind[state]
     leave = False
@@ -295,11 +300,10 @@ def stance_hip(qpos, qvel, body, side, share, root_velocity, velocity):  # type:
 
 @njit
 def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, hold_root, velocity):  # type: ignore[no-untyped-def]
-    """One step of the law: writes the hinges' target velocities (J,) in rad/s to `velocity` and updates `memory`.
+    """One step of the present state's law: writes the hinges' target velocities (J,) in rad/s to `velocity`; its time goes on.
 
     `hold_root` tells whether the loaded hips hold the root; False leaves every hip to its pose servo.
     """
-    advance_state_machine(program, p, memory, body)
     state = int(memory[STATE])
     joints = velocity.shape[0]
     angles = program.angle_target[p, state].copy()

@@ -83,12 +83,13 @@ class ParameterSpec:
 
     def feasible(self, values: npt.ArrayLike) -> Array:
         """`values` (..., N) moved to the nearest point within the bounds: what is simulated."""
-        return np.clip(np.asarray(values, float), self._column("lower"), self._column("upper"))
+        return np.asarray(np.clip(np.asarray(values, float), self._column("lower"), self._column("upper")))
 
     def penalty(self, values: npt.ArrayLike) -> Array:
         """(...) linear penalty of values outside their range, in units of each parameter's spread (§5, Prior).
 
-        The paper adds the plain excess |max(0, v - b)| + |min(0, v - a)|; dividing by the spread makes radians and seconds comparable.
+        The paper adds the plain excess |max(0, v - b)| + |min(0, v - a)|; dividing by the spread makes radians and
+        seconds comparable.
         """
         values = np.asarray(values, float)
         excess = np.maximum(values - self._column("upper"), 0.0) + np.maximum(self._column("lower") - values, 0.0)

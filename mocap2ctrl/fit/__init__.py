@@ -1,0 +1,1 @@
+"""Fits controllers: CMA-ES, batch and incremental optimisation, captures."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +24,9 @@ from mocap2ctrl.control.law import Program
 from mocap2ctrl.control.parameters import Parameter, ParameterSpec
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.objective.terms import Objective, TermValue
+from mocap2ctrl.prior.pca import IdentityPrior, Prior
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.types import Array, Pose, SimState
-
-if TYPE_CHECKING:
-    from mocap2ctrl.prior.pca import PosePrior
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ class Problem:
     label: str
 
 
-def declare(problem: Problem, character: Character, prior: PosePrior) -> ParameterSpec:
+def declare(problem: Problem, character: Character, prior: Prior) -> ParameterSpec:
     """All free numbers of `problem`, in order: the start, then state by state target, alpha, balance and exit time."""
     spec = ParameterSpec()
     if problem.free_start:
@@ -91,9 +87,7 @@ def declare(problem: Problem, character: Character, prior: PosePrior) -> Paramet
 
 def _declare_start(spec: ParameterSpec, start: SimState, character: Character, spreads: Spreads) -> None:
     names = character.hinge_names
-    position = [
-        Parameter(f"start.position.{a}", 0.0, spreads.position_m, -0.1, 0.1, "m") for a in "xyz"
-    ]
+    position = [Parameter(f"start.position.{a}", 0.0, spreads.position_m, -0.1, 0.1, "m") for a in "xyz"]
     rotation = [Parameter(f"start.rotation.{a}", 0.0, 0.3 * spreads.angle, -0.5, 0.5, "rad") for a in "xyz"]
     angles = [
         Parameter(f"start.{n}", float(v), 0.3 * spreads.angle, float(lo), float(hi), "rad")
@@ -114,7 +108,7 @@ def _declare_start(spec: ParameterSpec, start: SimState, character: Character, s
 
 
 def _declare_state(
-    spec: ParameterSpec, state: ControlState, character: Character, prior: PosePrior, spreads: Spreads
+    spec: ParameterSpec, state: ControlState, character: Character, prior: Prior, spreads: Spreads
 ) -> None:
     name = f"state {state.name}"
     target = state.target
@@ -122,8 +116,9 @@ def _declare_state(
     if coefficients is None:
         coefficients = prior.encode(target.root_rotation, target.angles)
     lower, upper, spread = target_ranges(prior, spreads)
-    labels = prior.coefficient_names
-    unit = "rad" if prior.is_identity else "sigma"
+    identity = isinstance(prior, IdentityPrior)
+    labels = [*(f"root.{a}" for a in "xyz"), *character.hinge_names] if identity else range(1, prior.size + 1)
+    unit = "rad" if identity else "1"
     spec.declare(
         f"{name}.target",
         [
@@ -152,10 +147,10 @@ def _declare_state(
         )
 
 
-def target_ranges(prior: PosePrior, spreads: Spreads) -> tuple[Array, Array, Array]:
+def target_ranges(prior: Prior, spreads: Spreads) -> tuple[Array, Array, Array]:
     """Lower and upper bounds and spreads (K,) of target coefficients: +-4 sigma under a PCA prior (§4.1.2)."""
     sigma = np.asarray(prior.sigma, float)
-    if prior.is_identity:
+    if isinstance(prior, IdentityPrior):
         return np.full(len(sigma), -7.0), np.full(len(sigma), 7.0), np.full(len(sigma), spreads.angle)
     return -4.0 * sigma, 4.0 * sigma, spreads.coefficient * sigma
 
@@ -174,7 +169,7 @@ def decode_start(start: SimState, values: Array, spec: ParameterSpec, joints: in
 
 
 def decode(
-    problem: Problem, values: npt.ArrayLike, character: Character, prior: PosePrior, spec: ParameterSpec
+    problem: Problem, values: npt.ArrayLike, character: Character, prior: Prior, spec: ParameterSpec
 ) -> Controller:
     """The controller that one feasible parameter vector (N,) stands for."""
     x = np.asarray(values, float)
@@ -188,7 +183,7 @@ def decode(
             exit_ = replace(exit_, time_s=float(x[spec.block(f"state {state.name}.exit")][0]))
         states[index] = replace(
             state,
-            target=TargetPose(rotation, angles, None if prior.is_identity else coefficients),
+            target=TargetPose(rotation, angles, None if isinstance(prior, IdentityPrior) else coefficients),
             alpha=x[spec.block(f"state {state.name}.alpha")],
             balance=x[spec.block(f"state {state.name}.balance")],
             exit=exit_,
@@ -200,7 +195,7 @@ def decode(
 
 
 def programs(
-    problem: Problem, values: Array, character: Character, prior: PosePrior, spec: ParameterSpec, time_step_s: float
+    problem: Problem, values: Array, character: Character, prior: Prior, spec: ParameterSpec, time_step_s: float
 ) -> Program:
     """Arrays of the P machines that feasible parameter vectors (P, N) stand for."""
     base = compile_program([problem.controller], character, time_step_s)
@@ -252,7 +247,7 @@ class Evaluator:
 
     engine: Engine
     objective: Objective
-    prior: PosePrior
+    prior: Prior
     stride: int
 
     def spec(self, problem: Problem) -> ParameterSpec:
@@ -294,8 +289,3 @@ def state_entry_snapshot(evaluator: Evaluator, controller: Controller, state: in
 def frame_after(snapshot: Array, stride: int) -> int:
     """The first objective frame at or after a snapshot."""
     return -(-start_step(snapshot) // stride)
-
-
-def controllers_equal_structure(controllers: Sequence[Controller]) -> bool:
-    """Whether all have the same states and exits."""
-    return len({c.structure for c in controllers}) == 1

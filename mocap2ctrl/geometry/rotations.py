@@ -32,7 +32,7 @@ def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
 def conjugate(q: npt.ArrayLike) -> Array:
     """Inverse of unit quaternions (..., 4)."""
-    return np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(np.asarray(q, float) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def normalise(q: npt.ArrayLike) -> Array:
@@ -113,10 +113,8 @@ def unwrapped_rotation_vectors(q: npt.ArrayLike) -> Array:
     vectors = to_rotation_vector(q)
     for t in range(1, len(vectors)):
         angle = np.linalg.norm(vectors[t])
-        if angle < 1e-9:
-            axis = vectors[t - 1] / max(float(np.linalg.norm(vectors[t - 1])), 1e-9)
-        else:
-            axis = vectors[t] / angle
+        source, length = (vectors[t - 1], np.linalg.norm(vectors[t - 1])) if angle < 1e-9 else (vectors[t], angle)
+        axis = source / max(float(length), 1e-9)
         turns = np.round((vectors[t - 1] @ axis - angle) / (2.0 * np.pi))
         vectors[t] = axis * (angle + 2.0 * np.pi * turns)
     return vectors

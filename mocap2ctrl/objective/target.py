@@ -39,4 +39,4 @@ def marker_target(character: Character, clip: MotionClip) -> MarkerTarget:
 
 def joint_error(simulated: Array, reference: Array) -> Array:
     """(..., E) Euclidean distances in cm between evaluation points (..., E, 3): DESIGN's joint error before averaging."""
-    return 100.0 * np.linalg.norm(np.asarray(simulated) - np.asarray(reference), axis=-1)
+    return np.asarray(100.0 * np.linalg.norm(np.asarray(simulated) - np.asarray(reference), axis=-1))

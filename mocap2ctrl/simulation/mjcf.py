@@ -30,7 +30,9 @@ def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> 
         ls_iterations="50",
         tolerance="1e-10",
     )
-    ElementTree.SubElement(option, "flag", eulerdamp="disable", island="disable", autoreset="disable", filterparent="enable")
+    ElementTree.SubElement(
+        option, "flag", eulerdamp="disable", island="disable", autoreset="disable", filterparent="enable"
+    )
     world = ElementTree.SubElement(root, "worldbody")
     ElementTree.SubElement(
         world, "geom", name="ground", type="plane", size="0 0 1", contype="1", conaffinity="0", condim="3",

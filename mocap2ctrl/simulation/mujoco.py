@@ -122,13 +122,15 @@ class MujocoEngine:
             self.model.dof_frictionloss[ROOT_DOFS:] = self.torque_bounds
         self._state_kind = mujoco.mjtState.mjSTATE_INTEGRATION
         self.handle = self._make_handle()
+        self.set_servo(None)
 
     def reset(self, state: SimState) -> None:
         """See `Engine.reset`."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:], self.data.qvel[:] = coordinates(state)
-        self._velocities = None
+        self.set_servo(None)
         self._torques[:] = 0.0
+        self._rows = 0
 
     def state(self) -> SimState:
         """See `Engine.state`."""
@@ -136,14 +138,21 @@ class MujocoEngine:
 
     def snapshot(self) -> Array:
         """See `Engine.snapshot`."""
-        size = mujoco.mj_stateSize(self.model, self._state_kind)
-        values = np.empty(size)
-        mujoco.mj_getState(self.model, self.data, values, self._state_kind)
-        return values
+        state = np.empty(mujoco.mj_stateSize(self.model, self._state_kind))
+        mujoco.mj_getState(self.model, self.data, state, self._state_kind)
+        servo = np.full(len(self._torques), np.nan) if self._velocities is None else self._velocities
+        return np.concatenate([state, servo, self._torques, self.data.sensordata])
 
     def restore(self, snapshot: npt.ArrayLike) -> None:
         """See `Engine.restore`."""
-        mujoco.mj_setState(self.model, self.data, np.asarray(snapshot, float), self._state_kind)
+        size, joints = mujoco.mj_stateSize(self.model, self._state_kind), len(self._torques)
+        cuts = size + joints * np.arange(3)
+        state, servo, torques, sensors = np.split(np.asarray(snapshot, float), cuts)
+        mujoco.mj_setState(self.model, self.data, state, self._state_kind)
+        self.set_servo(None if np.isnan(servo[0]) else servo)
+        self._torques[:] = torques
+        self.data.sensordata[:] = sensors
+        self._rows = 0
 
     def set_servo(self, velocities: npt.ArrayLike | None) -> None:
         """See `Engine.set_servo`."""
@@ -218,17 +227,17 @@ class MujocoEngine:
         )
 
     def _slot(self, field: str) -> int:
-        """Address, inside the `mjData` structure, of the pointer to the constraint array `field`; checked against the binding."""
+        """Address, inside the `mjData` structure, of the pointer to the constraint array `field`."""
         if not self._servo:
             return 0
-        slot = int(self.data._address) + getattr(_mjdata_layout(), field).offset
+        slot = int(self.data._address) + int(getattr(_mjdata_layout(), field).offset)
         if ctypes.c_uint64.from_address(slot).value != getattr(self.data, field).ctypes.data:
             raise EngineError(f"MuJoCo {mujoco.__version__} lays out mjData.{field} differently than it declares")
         return slot
 
 
 def coordinates(state: SimState) -> tuple[Array, Array]:
-    """MuJoCo's qpos (7 + J,) and qvel (6 + J,) of a state; its free joint has the angular velocity in the body's frame."""
+    """MuJoCo's qpos (7 + J,) and qvel (6 + J,) of a state; the free joint's angular velocity is in the body's frame."""
     pose = state.pose
     qpos = np.concatenate([pose.root_position, pose.root_orientation, pose.angles])
     local = rotations.rotate(rotations.conjugate(pose.root_orientation), state.root_angular_velocity)

@@ -1,0 +1,63 @@
+"""Option types that several commands share; each says in one line what is allowed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def number(low: float, high: float) -> Callable[[str], float]:
+    """A type for argparse: a finite number from `low` to `high`."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r}: allowed is a number from {low:g} to {high:g}")
+        return value
+
+    return parse
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r}: allowed is a whole number from {low} to {high}")
+        return value
+
+    return parse
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option `--json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else on stdout")
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """One JSON object on stdout; NaN and infinity become null."""
+    print(json.dumps({k: _plain(v) for k, v in values.items()}))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal, on stderr."""
+    print(text, file=sys.stderr)

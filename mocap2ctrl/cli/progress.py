@@ -1,0 +1,63 @@
+"""Progress of a fit on the terminal: stage, error, evaluations a second, time left. On stderr, silent when it is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from mocap2ctrl.fit.mocap import FitProgress
+from mocap2ctrl.motion.load import LoadedMotion
+
+
+class FitDisplay:
+    """A progress bar; a context manager. Without a terminal it prints one line a stage instead."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("[bold]fit"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+            console=self._console,
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._stage = 0
+
+    def __enter__(self) -> FitDisplay:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def input(self, motion: LoadedMotion) -> None:
+        """Says what was understood of the input."""
+        clip = motion.clip
+        self._console.print(
+            f"{clip.name}: {motion.kind}, {clip.duration_s:.2f} s at {clip.fps:g} frames a second, "
+            f"unit {motion.unit}, {motion.up} up",
+            highlight=False,
+        )
+        if self._bar.disable:
+            self._console.print("compiling and starting workers …", highlight=False)
+        self._task = self._bar.add_task("compiling and starting workers …", total=1.0)
+
+    def progress(self, p: FitProgress) -> None:
+        """Shows how far the fit is."""
+        rate = p.evaluations / max(p.elapsed_s, 1e-9)
+        text = f"stage {p.stage}/{p.stages} · {p.states} states · {p.error_cm:.1f} cm · {rate:,.0f} evaluations/s"
+        if self._task is not None:
+            self._bar.update(self._task, completed=p.fraction, description=text)
+        if self._bar.disable and p.stage != self._stage:
+            self._stage = p.stage
+            self._console.print(text, highlight=False)

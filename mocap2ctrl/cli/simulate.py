@@ -1,0 +1,96 @@
+"""`mocap2ctrl simulate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mocap2ctrl.cli.options import add_json, number, print_json
+
+EPILOG = """examples:
+  mocap2ctrl simulate captures/walk --seconds 5
+  mocap2ctrl simulate captures/walk --push 100 0 0 --push-at 0.5
+  mocap2ctrl simulate captures/walk --torque-limit 0.75
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's options."""
+    parser.epilog = EPILOG
+    parser.add_argument("capture", metavar="CAPTURE", help="a folder that mocap2ctrl fit has written")
+    parser.add_argument("-o", "--output", metavar="DIR", help="where to write (default: CAPTURE/simulations/<options>)")
+    parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
+    parser.add_argument(
+        "--push",
+        nargs=3,
+        type=number(-1e4, 1e4),
+        metavar=("X", "Y", "Z"),
+        help="force on the chest in newtons, world axes",
+    )
+    parser.add_argument("--push-at", type=number(0.0, 3600.0), default=0.5, metavar="S", help="when (default: 0.5 s)")
+    parser.add_argument(
+        "--push-for", type=number(0.01, 60.0), default=0.4, metavar="S", help="how long (default: 0.4 s)"
+    )
+    parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
+    parser.add_argument("--engine", help="simulate in this engine instead of the one it was fitted in")
+    parser.add_argument("--no-video", action="store_true", help="write motion.npz and motion.bvh only")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulates, and writes the motion and a video."""
+    from dataclasses import replace
+
+    from mocap2ctrl import api
+    from mocap2ctrl.evaluation.metrics import fall_time
+    from mocap2ctrl.motion.bvh_writer import write_bvh
+    from mocap2ctrl.motion.clips import resample
+    from mocap2ctrl.motion.npz import write_motion
+    from mocap2ctrl.report.overlay import write_overlay
+
+    capture = api.load(options.capture)
+    seconds = options.seconds or capture.reference.duration_s
+    replay = api.simulate(
+        capture, seconds, pushes=_pushes(options, capture), torque_limit=options.torque_limit, engine=options.engine
+    )
+    reference = replace(capture.reference, loop=False)
+    fell_at = fall_time(capture.character, replay, resample(reference, replay.clip.fps), seconds)
+    folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_motion(folder / "motion.npz", replay.clip, capture.character)
+    write_bvh(folder / "motion.bvh", replay.clip, capture.character)
+    if not options.no_video:
+        write_overlay(folder / "overlay.mp4", capture.character, reference, replay.clip)
+    if options.json:
+        print_json({"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at})
+        return 0
+    print(f"simulated {replay.clip.duration_s:.2f} s, {'no fall' if fell_at is None else f'fell at {fell_at:.2f} s'}")
+    print(f"look at {folder / ('motion.bvh' if options.no_video else 'overlay.mp4')}")
+    return 0
+
+
+def _pushes(options: argparse.Namespace, capture: object) -> tuple:  # type: ignore[type-arg]
+    import numpy as np
+
+    from mocap2ctrl.control.closed_loop import Push
+    from mocap2ctrl.fit.capture import Capture
+
+    if options.push is None:
+        return ()
+    if not isinstance(capture, Capture):
+        raise TypeError(f"expected a Capture, got {type(capture).__name__}")
+    chest = capture.character.segment_index("chest")
+    return (Push(chest, np.array(options.push), options.push_at, options.push_for),)
+
+
+def _label(options: argparse.Namespace) -> str:
+    parts = []
+    if options.seconds:
+        parts.append(f"{options.seconds:g}s")
+    if options.push:
+        parts.append("push_" + "_".join(f"{v:g}" for v in options.push))
+    if options.torque_limit:
+        parts.append(f"torque_{options.torque_limit:g}")
+    if options.engine:
+        parts.append(options.engine)
+    return "-".join(parts) or "replay"

@@ -1,0 +1,1 @@
+"""What a controller is worth: joint error, falls, torques; nothing here steers a fit."""

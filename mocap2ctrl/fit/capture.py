@@ -1,0 +1,224 @@
+"""The capture folder: the one hand-over between commands. Files are whole or absent, and never pickles."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from mocap2ctrl.character.model import Character, load_character
+from mocap2ctrl.control.controller import Controller
+from mocap2ctrl.control.file import load_controller, save_controller
+from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.files import write_arrays, write_text
+from mocap2ctrl.fit.config import FitConfig, config_from_mapping
+from mocap2ctrl.objective.target import joint_error
+from mocap2ctrl.prior.choose import load_prior
+from mocap2ctrl.prior.files import save_prior
+from mocap2ctrl.prior.pca import IdentityPrior, PosePrior, Prior
+from mocap2ctrl.types import Array, MotionClip
+
+CONTROLLER, CHARACTER, PRIOR, TARGET, CONFIG, LOG = (
+    "controller.json",
+    "character.toml",
+    "prior.npz",
+    "target.npz",
+    "config.toml",
+    "log.jsonl",
+)
+JOURNAL = Path("checkpoint") / "journal.bin"
+TARGET_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """A fitted controller with everything it was fitted to.
+
+    Attributes:
+        folder: where it lives.
+        character: the body.
+        prior: what target poses are coefficients of.
+        reference: the retargeted motion, at the input's own rate.
+        source_points: (T, E, 3) the source's own joints at the reference's frames, NaN where it has none.
+        config: how it was fitted.
+        run: engine, torque scale and options that are not part of `config`; plain values.
+        controller: the result, or None while the fit has not ended.
+    """
+
+    folder: Path
+    character: Character
+    prior: Prior
+    reference: MotionClip
+    source_points: Array
+    config: FitConfig
+    run: Mapping[str, Any]
+    controller: Controller | None = None
+
+    @property
+    def engine_name(self) -> str:
+        """The engine that the controller was fitted in."""
+        return str(self.run.get("engine", "mujoco"))
+
+    @property
+    def torque_scale(self) -> float:
+        """The factor on torque bounds that the controller was fitted with."""
+        return float(self.run.get("torque_scale", 1.0))
+
+    def finished_controller(self) -> Controller:
+        """The controller.
+
+        Raises:
+            CaptureError: the fit has not ended.
+        """
+        if self.controller is None:
+            raise CaptureError(
+                f"{self.folder}: holds no {CONTROLLER}; its fit has not ended, go on with fit … --resume"
+            )
+        return self.controller
+
+
+def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Makes room for a capture.
+
+    Raises:
+        CaptureError: there is one already and neither `resume` nor `overwrite` was given, or the folder holds other things.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CaptureError(f"{folder}: is a file; choose another -o")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / CONFIG).exists():
+            raise CaptureError(f"{folder}: is not empty and no capture; choose another -o")
+        if not (resume or overwrite):
+            raise CaptureError(f"{folder}: holds a capture already; use --resume to go on, --overwrite, or another -o")
+        if overwrite:
+            shutil.rmtree(folder)
+    elif resume:
+        raise CaptureError(f"{folder}: there is no capture to resume; leave --resume out")
+    try:
+        (folder / JOURNAL.parent).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CaptureError(f"{folder}: cannot be made ({error.strerror or error}); choose another -o") from error
+
+
+def save_inputs(capture: Capture) -> None:
+    """Writes what a fit starts from; enough to resume it."""
+    write_text(capture.folder / CHARACTER, tomli_w.dumps(dict(capture.character.description)))
+    if isinstance(capture.prior, PosePrior):
+        save_prior(capture.folder / PRIOR, capture.prior)
+    clip = capture.reference
+    write_arrays(
+        capture.folder / TARGET,
+        {
+            "format": np.array(TARGET_FORMAT),
+            "name": np.array(clip.name),
+            "fps": np.array(clip.fps),
+            "root_position_m": clip.root_position,
+            "root_orientation_wxyz": clip.root_orientation,
+            "angles_rad": clip.angles,
+            "hinge_names": np.array(capture.character.hinge_names),
+            "loop": np.array(clip.loop),
+            "ends_standing": np.array(clip.ends_standing),
+            "provenance_json": np.array(_json(clip.provenance)),
+            "source_points_m": capture.source_points,
+        },
+    )
+    table = {"format": 1, "run": _plain(capture.run), "fit": _plain(asdict(capture.config))}
+    write_text(capture.folder / CONFIG, tomli_w.dumps(table))
+
+
+def save_result(capture: Capture) -> None:
+    """Writes the controller."""
+    save_controller(capture.folder / CONTROLLER, capture.finished_controller(), capture.character)
+
+
+def load_capture(folder: Path | str) -> Capture:
+    """Reads a capture folder, checking everything once.
+
+    Raises:
+        CaptureError: missing or damaged; ControllerFileError, CharacterError, PriorError, ConfigError for those files.
+    """
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise CaptureError(
+            f"{folder}: is no capture folder (no {CONFIG}); give a folder that mocap2ctrl fit has written"
+        )
+    try:
+        table = tomllib.loads((folder / CONFIG).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CaptureError(f"{folder / CONFIG}: cannot be read ({error})") from error
+    character = load_character(folder / CHARACTER)
+    prior = load_prior(str(folder / PRIOR) if (folder / PRIOR).exists() else "identity", character)
+    reference, source_points = _load_target(folder / TARGET, character)
+    controller = None
+    if (folder / CONTROLLER).exists():
+        controller = load_controller(folder / CONTROLLER, character, prior.decode)
+    return Capture(
+        folder=folder,
+        character=character,
+        prior=prior,
+        reference=reference,
+        source_points=source_points,
+        config=config_from_mapping(table.get("fit", {})),
+        run=table.get("run", {}),
+        controller=controller,
+    )
+
+
+def retarget_error_cm(capture: Capture, points: Array) -> float:
+    """Mean distance in cm of the reference's evaluation points (T, E, 3) from the source's."""
+    return float(np.nanmean(joint_error(points, capture.source_points)))
+
+
+def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
+    import json
+
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            if int(data["format"]) != TARGET_FORMAT:
+                raise CaptureError(f"{path}: format is {int(data['format'])}; this version reads {TARGET_FORMAT}")
+            names = tuple(str(n) for n in data["hinge_names"])
+            if names != character.hinge_names:
+                raise CaptureError(f"{path}: its joints are not those of {CHARACTER}; restore the file or fit anew")
+            clip = MotionClip(
+                name=str(data["name"]),
+                fps=float(data["fps"]),
+                root_position=data["root_position_m"],
+                root_orientation=data["root_orientation_wxyz"],
+                angles=data["angles_rad"],
+                loop=bool(data["loop"]),
+                ends_standing=bool(data["ends_standing"]),
+                provenance=json.loads(str(data["provenance_json"])),
+            )
+            return clip, np.asarray(data["source_points_m"], float)
+    except CaptureError:
+        raise
+    except Exception as error:  # a damaged archive raises many kinds
+        raise CaptureError(f"{path}: cannot be read ({error}); restore the file or fit anew") from error
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(dict(value))
+
+
+def _plain(value: Any) -> Any:
+    """Values that TOML can hold: None is left out."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def is_identity(prior: Prior) -> bool:
+    """Whether target poses are plain angles."""
+    return isinstance(prior, IdentityPrior)

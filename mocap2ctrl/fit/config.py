@@ -1,0 +1,102 @@
+"""Settings of a fit, with a sentence, a unit and a default each, and the budgets that users choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.fit.problem import Spreads
+from mocap2ctrl.objective.terms import Weights
+
+METHODS = ("incremental", "batch")
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """How a controller is fitted.
+
+    Attributes:
+        method: `incremental` (Algorithm 3) or `batch` (Algorithm 2 over a fixed chain).
+        seed: of every random number of the fit.
+        fps: frames a second that the objective looks at; a divisor of 120.
+        stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.
+        generations: of CMA-ES in each optimisation of a stage.
+        starts: optimisations with different seeds for each proposed structure; the best is kept.
+        try_without: also re-optimise each stage without a new state, and keep the smaller structure if it is as good.
+        first_sigma: step size of the first generation, in units of the spreads.
+        spreads: of the first generation.
+        weights: lambda of Eq. (8).
+        stability_s: how long the last pose is to be held past the end of a clip that ends standing (Delta T of Eq. 11).
+    """
+
+    method: str = "incremental"
+    seed: int = 1
+    fps: float = 30.0
+    stage_s: float = 0.2
+    generations: int = 150
+    starts: int = 2
+    try_without: bool = True
+    first_sigma: float = 0.5
+    spreads: Spreads = field(default_factory=Spreads)
+    weights: Weights = field(default_factory=Weights)
+    stability_s: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, allowed, valid in (
+            ("method", f"one of {', '.join(METHODS)}", self.method in METHODS),
+            ("seed", "a whole number from 0 on", self.seed >= 0),
+            ("fps", "a divisor of 120 from 10 to 120", 10 <= self.fps <= 120 and (120 / self.fps) % 1 == 0),
+            ("stage_s", "0.05 to 1 s", 0.05 <= self.stage_s <= 1.0),
+            ("generations", "1 or more", self.generations >= 1),
+            ("starts", "1 or more", self.starts >= 1),
+            ("first_sigma", "more than 0", self.first_sigma > 0),
+            ("stability_s", "0 to 5 s", 0 <= self.stability_s <= 5),
+        ):
+            if not valid:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}; allowed is {allowed}")
+
+
+BUDGETS: Mapping[str, FitConfig] = {
+    "quick": FitConfig(generations=60, starts=1, try_without=False),
+    "default": FitConfig(),
+    "thorough": FitConfig(generations=300, starts=3),
+}
+
+
+def budget(name: str) -> FitConfig:
+    """The configuration behind a budget's name.
+
+    Raises:
+        ConfigError: no such budget.
+    """
+    if name not in BUDGETS:
+        raise ConfigError(f"budget is {name!r}; choose one of {', '.join(BUDGETS)}")
+    return BUDGETS[name]
+
+
+def config_from_mapping(data: Mapping[str, Any]) -> FitConfig:
+    """The inverse of `asdict`: a configuration from plain values, for example from a capture's `config.toml`.
+
+    Raises:
+        ConfigError: an unknown name or a value of the wrong kind.
+    """
+    config = FitConfig()
+    known = {f.name: getattr(config, f.name) for f in fields(config)}
+    changes: dict[str, Any] = {}
+    for name, value in data.items():
+        if name not in known:
+            raise ConfigError(f"setting {name!r} is not known; known are {', '.join(known)}")
+        default = known[name]
+        if isinstance(default, Spreads | Weights):
+            unknown = set(value) - set(asdict(default))
+            if unknown:
+                raise ConfigError(f"setting {name}.{min(unknown)} is not known; known are {', '.join(asdict(default))}")
+            changes[name] = type(default)(**{**asdict(default), **{k: float(v) for k, v in value.items()}})
+        else:
+            try:
+                changes[name] = type(default)(value)
+            except (TypeError, ValueError) as error:
+                raise ConfigError(f"{name} is {value!r}; expected {type(default).__name__}") from error
+    return replace(config, **changes)

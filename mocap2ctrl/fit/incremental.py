@@ -1,0 +1,139 @@
+"""Algorithm 3: a chain of states grown over an expanding window, the last one or two states optimised in each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mocap2ctrl.control.closed_loop import run, start_vector
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit, compile_program
+from mocap2ctrl.fit.batch import BatchResult, Generation, optimise
+from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.pool import EvaluationPool
+from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, state_entry_snapshot
+from mocap2ctrl.objective.terms import total
+from mocap2ctrl.types import SimState
+
+GuessState = Callable[[str, float, float], ControlState]
+"""From a state's name and the seconds at which it begins and ends to a first guess of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One finished stage.
+
+    Attributes:
+        index: number, from 0.
+        stages: how many there will be.
+        end_s: end of the window, seconds.
+        controller: the best so far.
+        cost: its E over the whole window.
+        added_state: whether the stage added one.
+    """
+
+    index: int
+    stages: int
+    end_s: float
+    controller: Controller
+    cost: float
+    added_state: bool
+
+
+def stage_ends(frames: int, fps: float, stage_s: float) -> list[int]:
+    """Last frame of each stage's window: equal stages of about `stage_s` (Algorithm 3, line 1)."""
+    stages = max(1, round((frames - 1) / fps / stage_s))
+    return [round((frames - 1) * (i + 1) / stages) for i in range(stages)]
+
+
+def grow(
+    pool: EvaluationPool,
+    guess: GuessState,
+    start: SimState,
+    heading: float,
+    config: FitConfig,
+    stability_frames: int,
+    on_generation: Callable[[Generation], None],
+) -> Iterator[Stage]:
+    """Yields the controller after each stage; the last is the result.
+
+    Args:
+        pool: evaluates.
+        guess: proposes each new state.
+        start: first pose and velocity, optimised with the first state.
+        heading: of the capture.
+        config: how hard to try.
+        stability_frames: frames past the end of the evidence in which the last stage also looks (Eq. 11).
+        on_generation: told of each generation.
+    """
+    evaluator = pool.evaluator
+    frames, fps = len(evaluator.objective.target), evaluator.objective.target.fps
+    ends = stage_ends(frames, fps, config.stage_s)
+    controller = Controller((guess("1", 0.0, ends[0] / fps),), start, heading, evaluator.prior.name)
+    cost = np.inf
+    for index, end in enumerate(ends):
+        begin_s = ends[index - 1] / fps if index else 0.0
+        window = end + (stability_frames if index == len(ends) - 1 else 0)
+        label = f"{end / fps:.2f} s"
+        if index == 0:
+            proposals = [controller]
+        else:
+            proposals = [with_new_state(controller, guess, begin_s, end / fps)]
+            if config.try_without:
+                proposals.append(controller)
+        problems = [
+            p for c in proposals for p in [last_states_problem(evaluator, c, window, config, label)] * config.starts
+        ]
+        rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
+        results = optimise(
+            pool,
+            problems,
+            rngs,
+            config.generations,
+            config.first_sigma,
+            lambda g: on_generation(replace(g, stages=len(ends))),
+        )
+        previous = len(controller.states)
+        controller, cost = _best(evaluator, results, window)
+        added = index > 0 and len(controller.states) > previous
+        yield Stage(index, len(ends), end / fps, controller, cost, added)
+
+
+def with_new_state(controller: Controller, guess: GuessState, begin_s: float, end_s: float) -> Controller:
+    """S+ of Algorithm 3, line 6: the last state gets an exit on time, at `begin_s`, to a new last state."""
+    entered_s = sum(s.exit.time_s for s in controller.states[:-1])
+    time_s = float(np.clip(begin_s - entered_s, *EXIT_TIME_RANGE_S))
+    name = str(len(controller.states) + 1)
+    last = replace(controller.states[-1], exit=Exit("time", time_s, name))
+    return controller.with_states([*controller.states[:-1], last, guess(name, begin_s, end_s)])
+
+
+def last_states_problem(
+    evaluator: Evaluator, controller: Controller, end_frame: int, config: FitConfig, label: str
+) -> Problem:
+    """Optimise the last two states over the window that begins when the first of them is entered; earlier ones are fixed."""
+    first = max(len(controller.states) - 2, 0)
+    free = tuple(range(first, len(controller.states)))
+    if first == 0:
+        return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, config.spreads, label)
+    snapshot = state_entry_snapshot(evaluator, controller, first, end_frame)
+    frame = min(frame_after(snapshot, evaluator.stride), end_frame)
+    return Problem(controller, free, False, snapshot, frame, end_frame, config.spreads, label)
+
+
+def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) -> float:
+    """E of a controller, simulated from the start over frames 0 to `end_frame`; structures of any size compare."""
+    engine = evaluator.engine
+    program = compile_program([controller], engine.character, engine.time_step_s)
+    rollouts = run(
+        engine, program, start_vector(controller.start), end_frame * evaluator.stride, stride=evaluator.stride
+    )
+    return float(total(evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame))[0])
+
+
+def _best(evaluator: Evaluator, results: list[BatchResult], end_frame: int) -> tuple[Controller, float]:
+    """The result with the lowest E over the whole window; of equals the one with fewer states."""
+    costs = [window_cost(evaluator, r.controller, end_frame) for r in results]
+    order = sorted(range(len(results)), key=lambda i: (costs[i], len(results[i].controller.states)))
+    return results[order[0]].controller, costs[order[0]]

@@ -1,0 +1,265 @@
+"""From a reference clip to a fitted controller: sets up the evidence, runs the chosen method, logs, and survives Ctrl-C."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import mocap2ctrl
+from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.controller import Controller, Exit
+from mocap2ctrl.fit.batch import Generation, optimise
+from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_result
+from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
+from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
+from mocap2ctrl.fit.problem import Problem
+from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.objective.target import marker_target
+from mocap2ctrl.types import MotionClip, SimState
+
+DENSE_FPS = 120.0
+LOG_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FitProgress:
+    """Told to whoever watches a fit.
+
+    Attributes:
+        fraction: of the planned work, 0 to 1.
+        stage, stages: number of the present stage, from 1, and how many there are.
+        cost: E of the best so far, over its window.
+        error_cm: root of the likelihood: distance of markers in cm.
+        evaluations: simulations so far.
+        elapsed_s: seconds since the fit began.
+        states: of the controller so far.
+    """
+
+    fraction: float
+    stage: int
+    stages: int
+    cost: float
+    error_cm: float
+    evaluations: int
+    elapsed_s: float
+    states: int
+
+
+@dataclass(frozen=True, eq=False)
+class FitOutcome:
+    """What a fit came to.
+
+    Attributes:
+        capture: with the controller.
+        evaluations: simulations that it took.
+        cost: E over the whole clip.
+        wall_s, core_s: seconds; core_s counts workers.
+        interrupted: whether Ctrl-C ended it early; the controller is then the best so far.
+    """
+
+    capture: Capture
+    evaluations: int
+    cost: float
+    wall_s: float
+    core_s: float
+    interrupted: bool
+
+
+def fit_capture(
+    capture: Capture, workers: int, resume: bool, on_progress: Callable[[FitProgress], None] = lambda progress: None
+) -> FitOutcome:
+    """Fits a controller to the capture's reference and saves it in the capture.
+
+    Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on `workers`.
+    """
+    config = capture.config
+    reference = replace(capture.reference, loop=False)
+    evidence, dense = resample(reference, config.fps), resample(reference, DENSE_FPS)
+    setup = EvaluationSetup(
+        character=capture.character.description,
+        engine=capture.engine_name,
+        torque_scale=capture.torque_scale,
+        target=marker_target(capture.character, evidence),
+        weights=config.weights,
+        prior=capture.prior,
+    )
+    begun, cpu = time.perf_counter(), _cpu_seconds()
+    journal = Journal(capture.folder / JOURNAL, _key(capture), resume)
+    log = _Log(capture, begun)
+    best: Stage | None = None
+    interrupted = False
+    with closing(journal), closing(log), EvaluationPool(setup, workers, journal) as pool:
+        watch = _Watch(log, on_progress, begun, config.generations)
+        try:
+            for stage in _stages(pool, capture, dense, watch.generation):
+                best = stage
+                watch.stage(stage)
+        except KeyboardInterrupt:
+            interrupted = True
+            if best is None:
+                raise
+        evaluations = pool.evaluations
+    if best is None:
+        raise RuntimeError("the method yielded no stage")
+    controller = replace(best.controller, provenance=provenance(capture))
+    finished = replace(capture, controller=controller)
+    save_result(finished)
+    wall = time.perf_counter() - begun
+    return FitOutcome(finished, evaluations, best.cost, wall, _cpu_seconds() - cpu, interrupted)
+
+
+def _stages(
+    pool: EvaluationPool, capture: Capture, dense: MotionClip, on_generation: Callable[[Generation], None]
+) -> Iterator[Stage]:
+    rotations = heading_rotations(dense, 0.0)
+
+    def guess(name: str, begin_s: float, end_s: float) -> Any:
+        return reference_state(name, dense, rotations, begin_s, end_s, capture.character)
+
+    config = capture.config
+    held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
+    method = grow if config.method == "incremental" else _batch
+    return method(pool, guess, state(dense, 0), 0.0, config, held, on_generation)
+
+
+def _batch(
+    pool: EvaluationPool,
+    guess: GuessState,
+    start: SimState,
+    heading: float,
+    config: Any,
+    stability_frames: int,
+    on_generation: Callable[[Generation], None],
+) -> Iterator[Stage]:
+    """Algorithm 2 over the whole clip at once: a chain of states of `stage_s` each, all free. Yields one stage."""
+    target = pool.evaluator.objective.target
+    ends = stage_ends(len(target), target.fps, config.stage_s)
+    times = [0.0, *(end / target.fps for end in ends)]
+    states = [guess(str(i + 1), times[i], times[i + 1]) for i in range(len(ends))]
+    chain = [
+        replace(s, exit=Exit("time", times[i + 1] - times[i], str(i + 2))) if i + 1 < len(states) else s
+        for i, s in enumerate(states)
+    ]
+    controller = Controller(tuple(chain), start, heading, pool.evaluator.prior.name)
+    window = ends[-1] + stability_frames
+    free = tuple(range(len(chain)))
+    problem = Problem(controller, free, True, start_vector(start), 0, window, config.spreads, "batch")
+    rngs = [np.random.default_rng([config.seed, 0, i]) for i in range(config.starts)]
+    results = optimise(
+        pool, [problem] * config.starts, rngs, config.generations * len(ends), config.first_sigma, on_generation
+    )
+    best = min(results, key=lambda r: r.cost)
+    cost = window_cost(pool.evaluator, best.controller, window)
+    yield Stage(0, 1, ends[-1] / target.fps, best.controller, cost, False)
+
+
+def provenance(capture: Capture) -> dict[str, Any]:
+    """Where a controller comes from: version, seed, settings, input."""
+    return {
+        "mocap2ctrl": mocap2ctrl.__version__,
+        "seed": capture.config.seed,
+        "engine": capture.engine_name,
+        "torque_scale": capture.torque_scale,
+        "method": capture.config.method,
+        "input": dict(capture.reference.provenance),
+        "command": str(capture.run.get("command", "")),
+    }
+
+
+def _key(capture: Capture) -> bytes:
+    """Digest of all that a fit's costs depend on, so that a journal is never told to another fit."""
+    digest = hashlib.sha256()
+    settings = {
+        "version": mocap2ctrl.__version__,
+        "config": asdict(capture.config),
+        "engine": capture.engine_name,
+        "torque_scale": capture.torque_scale,
+        "character": capture.character.description,
+        "prior": capture.prior.name,
+    }
+    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
+    for array in (capture.reference.root_position, capture.reference.root_orientation, capture.reference.angles):
+        digest.update(array.tobytes())
+    return digest.digest()
+
+
+def _cpu_seconds() -> float:
+    import resource
+
+    return sum(
+        usage.ru_utime + usage.ru_stime
+        for usage in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    )
+
+
+class _Log:
+    """`log.jsonl`: one line a stage and, at most twice a second, one a generation."""
+
+    def __init__(self, capture: Capture, begun: float) -> None:
+        self._file = open(capture.folder / LOG, "w", encoding="utf-8")  # noqa: SIM115  # lives as long as the fit
+        self._begun = begun
+
+    def write(self, event: str, **values: Any) -> None:
+        line = {"event": event, "elapsed_s": round(time.perf_counter() - self._begun, 3), **values}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Watch:
+    """Turns what optimisers tell into log lines and progress."""
+
+    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float, generations: int) -> None:
+        self._log, self._tell, self._begun, self._generations = log, on_progress, begun, generations
+        self._finished, self._stages, self._states, self._logged = 0, 1, 1, 0.0
+
+    def generation(self, g: Generation) -> None:
+        now = time.perf_counter()
+        last = g.generation == g.generations
+        if now - self._logged > LOG_EVERY_S or last or g.generation == 1:
+            self._logged = now
+            self._log.write(
+                "generation",
+                stage=g.label,
+                generation=g.generation,
+                evaluations=g.evaluations,
+                cost=g.cost,
+                terms=g.terms,
+            )
+        self._stages = max(self._stages, g.stages)
+        within = (self._finished + g.generation / g.generations) / self._stages
+        self._tell(
+            FitProgress(
+                fraction=min(within, 1.0),
+                stage=self._finished + 1,
+                stages=self._stages,
+                cost=g.cost,
+                error_cm=float(np.sqrt(max(g.terms["likelihood"], 0.0))),
+                evaluations=g.evaluations,
+                elapsed_s=now - self._begun,
+                states=self._states,
+            )
+        )
+
+    def stage(self, stage: Stage) -> None:
+        self._finished = stage.index + 1
+        self._states = len(stage.controller.states)
+        self._log.write(
+            "stage",
+            stage=stage.index + 1,
+            stages=stage.stages,
+            end_s=stage.end_s,
+            cost=stage.cost,
+            states=self._states,
+            structure=stage.controller.structure,
+        )

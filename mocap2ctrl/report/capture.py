@@ -1,0 +1,187 @@
+"""Writes what a user looks at into a capture folder: motion files, overlay video and report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.strength import human_torque_limits
+from mocap2ctrl.control.controller import Controller, ControlState
+from mocap2ctrl.evaluation.metrics import Evaluation, judged_seconds
+from mocap2ctrl.evaluation.replay import Replay
+from mocap2ctrl.fit.capture import LOG, Capture
+from mocap2ctrl.motion.bvh_writer import write_bvh
+from mocap2ctrl.motion.clips import resample
+from mocap2ctrl.motion.contacts import foot_contacts
+from mocap2ctrl.motion.npz import write_motion
+from mocap2ctrl.report.clips import joint_error
+from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow, Value
+from mocap2ctrl.report.html import state_caption, write_report
+from mocap2ctrl.report.overlay import write_overlay
+from mocap2ctrl.types import MotionClip
+
+EXIT_KINDS = {"never": "hold", "time": "time", "left": "left contact", "right": "right contact"}
+REPORT_FPS = 60.0
+TERM_UNITS = {"likelihood": "cm²", "stability": "cm²", "prior": "spreads", "contact": "changes"}
+
+
+def write_outputs(
+    capture: Capture,
+    evaluation: Evaluation,
+    run: Replay,
+    numbers: Mapping[str, Value],
+    warnings: Sequence[str],
+) -> None:
+    """Writes `motion.npz`, `motion.bvh`, `overlay.mp4` and `report.html` of a finished capture.
+
+    Args:
+        capture: with its controller.
+        evaluation: of `run`.
+        run: the controller's simulation, recorded at 120 frames a second.
+        numbers: headline numbers beside the evaluation's: evaluations, wall_s, core_s.
+        warnings: sentences for the report.
+    """
+    end = min(len(run.clip), round(judged_seconds(capture.reference) * run.clip.fps) + 1)
+    simulated = replace(run.clip.cut(0, end), name=capture.reference.name)
+    write_motion(capture.folder / "motion.npz", simulated, capture.character)
+    write_bvh(capture.folder / "motion.bvh", simulated, capture.character)
+    data = report_data(capture, evaluation, run, simulated, numbers, warnings)
+    error = joint_error(capture.character, data.reference, data.simulated)
+    video = capture.folder / "overlay.mp4"
+    write_overlay(video, capture.character, data.reference, data.simulated, caption=state_caption(data, error))
+    write_report(capture.folder / "report.html", data, video=video)
+
+
+def report_data(
+    capture: Capture,
+    evaluation: Evaluation,
+    run: Replay,
+    simulated: MotionClip,
+    numbers: Mapping[str, Value],
+    warnings: Sequence[str],
+) -> ReportData:
+    """The report's contents, as plain values."""
+    controller = capture.finished_controller()
+    reference = replace(capture.reference, loop=False)
+    stride = round(run.clip.fps / REPORT_FPS)
+    rows = np.arange(0, len(simulated), stride)
+    log = read_log(capture.folder / LOG, capture)
+    torques = run.frame_torques
+    duration = max(reference.duration_s, 1e-9)
+    return ReportData(
+        title=capture.reference.name,
+        character=capture.character,
+        reference=reference,
+        simulated=resample(simulated, REPORT_FPS),
+        times_s=rows / run.clip.fps,
+        state_index=run.state[rows],
+        states=[_state_row(state, capture.character) for state in controller.states],
+        reference_contacts=foot_contacts(reference, capture.character),
+        simulated_contacts=run.contacts[rows],
+        torques=torques[rows],
+        terms=final_terms(log, capture),
+        log=log,
+        numbers={
+            "joint_error_cm": evaluation.joint_error_cm,
+            "root_aligned_error_cm": evaluation.root_aligned_error_cm,
+            "source_error_cm": evaluation.source_error_cm,
+            "fell": evaluation.fell,
+            "states": len(controller.states),
+            "states_per_second": len(controller.states) / duration,
+            "seed": capture.config.seed,
+            **numbers,
+        },
+        provenance=_provenance(capture, controller),
+        warnings=[*warnings, *torque_warnings(capture.character, run)],
+        next_commands=[
+            (f"mocap2ctrl evaluate {capture.folder}", "joint error and falls, from controller.json as it stands"),
+            (f"mocap2ctrl simulate {capture.folder} --push 100 0 0", "push it and see"),
+            (f"mocap2ctrl simulate {capture.folder} --torque-limit 0.5", "the same with half the strength"),
+        ],
+    )
+
+
+def _state_row(state: ControlState, character: Character) -> StateRow:
+    angles = np.degrees(state.target.angles)
+    strongest = sorted(np.argsort(-np.abs(angles))[:3])
+    pose = ", ".join(f"{character.hinge_names[i].replace('_', ' ')} {angles[i]:.0f}°" for i in strongest)
+    exit_text = {
+        "never": "holds",
+        "time": f"after {state.exit.time_s:.2f} s",
+        "left": f"left foot touches (at most {state.exit.time_s:.2f} s)",
+        "right": f"right foot touches (at most {state.exit.time_s:.2f} s)",
+    }[state.exit.kind]
+    return StateRow(
+        name=state.name,
+        target=pose,
+        alpha={group: f"{a:.3f}" for group, a in zip(character.groups, state.alpha, strict=True)},
+        balance=", ".join(f"{v:.2f}" for v in state.balance) + f" ({state.swing})",
+        exit=exit_text,
+        exit_kind=EXIT_KINDS[state.exit.kind],
+    )
+
+
+def read_log(path: Path, capture: Capture) -> list[LogRow]:
+    """The generations in a `log.jsonl`, with weighted terms; an unfinished last line is skipped."""
+    rows = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if entry.get("event") == "generation":
+            weighted = {n: getattr(capture.config.weights, n) * v for n, v in entry["terms"].items()}
+            rows.append(LogRow(entry["evaluations"], weighted, entry["stage"]))
+    return rows
+
+
+def final_terms(log: Sequence[LogRow], capture: Capture) -> list[TermRow]:
+    """The last logged generation's terms, unweighted."""
+    if not log:
+        return []
+    weights = capture.config.weights
+    return [
+        TermRow(name, getattr(weights, name), TERM_UNITS[name], value / (getattr(weights, name) or math.inf))
+        for name, value in log[-1].terms.items()
+    ]
+
+
+def torque_warnings(character: Character, run: Replay) -> list[str]:
+    """Sentences on torques that no human has."""
+    limits = human_torque_limits(character)
+    torques = np.abs(run.torques)
+    beyond = torques > np.where(np.isfinite(limits), limits, np.inf)
+    if not beyond.any():
+        return []
+    share = 100.0 * float(beyond.any(axis=1).mean())
+    worst = int(np.argmax(np.where(np.isfinite(limits), torques.max(axis=0) / limits, 0.0)))
+    name = character.hinge_names[worst].replace("_", " ")
+    peak = float(torques[:, worst].max())
+    return [
+        f"in {share:.0f} % of the steps some joint is stronger than a human's; most of all {name}, "
+        f"{peak:.0f} N m where a human has {limits[worst]:.0f}"
+    ]
+
+
+def _provenance(capture: Capture, controller: Controller) -> dict[str, str]:
+    source = capture.reference.provenance
+    known = controller.provenance
+    entries = {
+        "mocap2ctrl": known.get("mocap2ctrl"),
+        "command": known.get("command"),
+        "input": source.get("file"),
+        "sha256": source.get("sha256"),
+        "seed": capture.config.seed,
+        "method": capture.config.method,
+        "engine": capture.engine_name,
+        "torque scale": capture.torque_scale,
+        "prior": capture.prior.name,
+        "structure": controller.structure,
+    }
+    return {name: str(value) for name, value in entries.items() if value not in (None, "")}
