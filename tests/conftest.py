@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import Array, SimState
+
+settings.register_profile("repository", deadline=None, derandomize=True, database=None)
+settings.load_profile("repository")  # the same examples every time; first calls compile
 
 
 @pytest.fixture(scope="session")
@@ -65,9 +69,7 @@ def state_of(character: Character) -> Callable[..., ControlState]:
 
 
 @pytest.fixture(scope="session")
-def stepping(
-    standing: SimState, angles_of: Callable[..., Array], state_of: Callable[..., ControlState]
-) -> Controller:
+def stepping(standing: SimState, angles_of: Callable[..., Array], state_of: Callable[..., ControlState]) -> Controller:
     """Lifts and lands one leg after the other: four states, time and contact exits, balance feedback; a cycle."""
     left_up = angles_of(left_thigh__flexion=52, left_shank__flexion=63, right_thigh__flexion=-6)
     left_down = angles_of(left_thigh__flexion=17, left_shank__flexion=6, right_thigh__flexion=-11)

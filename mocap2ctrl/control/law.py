@@ -240,10 +240,19 @@ def balance_feedback(program, p, state, memory, body, com, com_velocity, side, a
 
 @njit
 def hip_angles_of(q, axes, out):  # type: ignore[no-untyped-def]
-    """Writes the angles (3,) of hinges about +-y, +-x, +-z, in this order, that make the rotation `q` to `out`."""
+    """Writes the angles (3,) of hinges about +-y, +-x, +-z, in this order, that make the rotation `q` to `out`.
+
+    With the second at +-90 degrees the first and the third turn about one axis; the first then takes all.
+    """
     w, x, y, z = q[0], q[1], q[2], q[3]
+    sine = min(1.0, max(-1.0, 2.0 * (w * x - y * z)))
+    out[1] = axes[1, 0] * np.arcsin(sine)
+    if abs(sine) > 1.0 - 1e-12:
+        sign = 1.0 if w >= 0.0 else -1.0
+        out[0] = axes[0, 1] * 2.0 * np.arctan2(sign * y, sign * w)
+        out[2] = 0.0
+        return
     out[0] = axes[0, 1] * np.arctan2(2.0 * (x * z + w * y), 1.0 - 2.0 * (x * x + y * y))
-    out[1] = axes[1, 0] * -np.arcsin(min(1.0, max(-1.0, 2.0 * (y * z - w * x))))
     out[2] = axes[2, 2] * np.arctan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z))
 
 
@@ -300,7 +309,7 @@ def stance_hip(qpos, qvel, body, side, share, root_velocity, velocity):  # type:
 
 @njit
 def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, hold_root, velocity):  # type: ignore[no-untyped-def]
-    """One step of the present state's law: writes the hinges' target velocities (J,) in rad/s to `velocity`; its time goes on.
+    """One step of the present state: writes the hinges' target velocities (J,) in rad/s to `velocity`; its time goes on.
 
     `hold_root` tells whether the loaded hips hold the root; False leaves every hip to its pose servo.
     """

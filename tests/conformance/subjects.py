@@ -1,0 +1,87 @@
+"""The engines under test and their tolerances: a new engine joins with one row in `SUBJECTS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mocap2ctrl.character.kinematics import points_world, segment_frames
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.mujoco import MujocoEngine
+from mocap2ctrl.types import Array, Pose, SimState
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One engine and what it is held to.
+
+    Attributes:
+        name: as `make_engine` knows it.
+        make: (character, time_step_s=, torque_scale=, servo=) to an engine; without `servo`, a plain model.
+        fall_m: error of a fall of one second.
+        servo_rad: how far a step's joint error is from (1 - alpha) times the one before, past the first ten steps.
+        momentum_rate: drift of the angular momentum, relative, in 0.5 s of flailing at 1/120 s; halves with the step.
+        torque_excess: how far a torque may exceed its bound, relative.
+        replay_m: position error of any segment of a replayed motion.
+    """
+
+    name: str
+    make: Callable[..., Engine]
+    fall_m: float
+    servo_rad: float
+    momentum_rate: float
+    torque_excess: float
+    replay_m: float
+
+
+SUBJECTS = (
+    Subject(
+        "mujoco", MujocoEngine, fall_m=1e-9, servo_rad=1e-4, momentum_rate=0.15, torque_excess=1e-12, replay_m=1e-3
+    ),
+)
+
+
+def random_angles(character: Character, rng: np.random.Generator, share: float) -> Array:
+    """(J,) angles, uniform over the middle `share` of each hinge's range."""
+    middle = 0.5 * (character.lower_limits + character.upper_limits)
+    half = 0.5 * (character.upper_limits - character.lower_limits)
+    return middle + share * half * rng.uniform(-1.0, 1.0, len(middle))
+
+
+def advanced(state: SimState, time_s: float) -> Pose:
+    """The pose after moving with the state's velocities for `time_s`, first order."""
+    turn = rotations.from_rotation_vector(time_s * state.root_angular_velocity)
+    return Pose(
+        state.pose.root_position + time_s * state.root_velocity,
+        rotations.multiply(turn, state.pose.root_orientation),
+        state.pose.angles + time_s * state.joint_velocities,
+    )
+
+
+def momenta(character: Character, state: SimState) -> tuple[Array, Array, Array]:
+    """Linear momentum (3,), angular momentum about the centre of mass (3,), and the centre of mass (3,).
+
+    From the character's description and central differences of its kinematics: no engine is asked.
+    """
+    h = 1e-5
+    local = np.array([s.com for s in character.segments])
+    mass = np.array([s.mass for s in character.segments])[:, None]
+    inertia = np.array([s.inertia for s in character.segments])
+    index = np.arange(len(local))
+    points, frames = [], []
+    for time in (-h, h):
+        pose = advanced(state, time)
+        position, orientation = segment_frames(character, pose.root_position, pose.root_orientation, pose.angles)
+        points.append(points_world(position, orientation, index, local))
+        frames.append(orientation)
+    velocity = (points[1] - points[0]) / (2 * h)
+    spin = rotations.to_rotation_vector(rotations.multiply(frames[1], rotations.conjugate(frames[0]))) / (2 * h)
+    own = rotations.rotate(frames[0], inertia * rotations.rotate(rotations.conjugate(frames[0]), spin))
+    middle = 0.5 * (points[0] + points[1])
+    com = np.sum(mass * middle, axis=0) / mass.sum()
+    linear = np.sum(mass * velocity, axis=0)
+    return linear, np.sum(own + mass * np.cross(middle - com, velocity), axis=0), com
