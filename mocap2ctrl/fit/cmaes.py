@@ -59,15 +59,15 @@ class Search:
         if np.shape(costs) != (len(self._asked),):
             raise ValueError(f"costs have shape {np.shape(costs)}; expected ({len(self._asked)},)")
         costs = np.where(np.isnan(costs), np.inf, costs)
+        i = int(np.argmin(costs))
+        if costs[i] < self.best_value:
+            self.best_value, self.best = float(costs[i]), self._asked[i].copy()
         finite = costs[np.isfinite(costs)]
         ceiling = 10.0 * (np.max(np.abs(finite)) + 1.0) if len(finite) else 1.0
         costs = np.minimum(costs, ceiling)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._strategy.tell(list(self._asked), list(costs))
-        i = int(np.argmin(costs))
-        if costs[i] < self.best_value:
-            self.best_value, self.best = float(costs[i]), self._asked[i].copy()
         self._asked = None
         self.generation += 1
 

@@ -80,16 +80,14 @@ class Objective:
             penalty: (P,) of `ParameterSpec.penalty`.
             first_frame, end_frame: the window, in the target's frames.
         """
-        last = min(end_frame, len(self.target) - 1)
+        evidence = max(min(end_frame + 1, len(self.target)) - first_frame, 0)
         squared = self.marker_distances(rollouts, first_frame, end_frame)
-        inside = squared[:, : last - first_frame + 1]
-        beyond = squared[:, last - first_frame + 1 :]
+        inside, beyond = squared[:, :evidence], squared[:, evidence:]
         empty = np.empty((len(squared), 0))
-        held = beyond.mean(axis=1) if beyond.shape[1] else np.zeros(len(squared))
         w = self.weights
         return (
-            TermValue("likelihood", "cm^2", w.likelihood, inside.mean(axis=1), inside),
-            TermValue("stability", "cm^2", w.stability, held, beyond),
+            TermValue("likelihood", "cm^2", w.likelihood, _mean_over_frames(inside), inside),
+            TermValue("stability", "cm^2", w.stability, _mean_over_frames(beyond), beyond),
             TermValue("prior", "spreads", w.prior, penalty, empty),
             TermValue("contact", "changes", w.contact, self.extra_contact_changes(rollouts), empty),
         )
@@ -112,12 +110,19 @@ class Objective:
         The paper charges 10,000 for each interval with more than one; counting the excess gives a search something to descend.
         """
         loaded = rollouts.load > mean_load_threshold_n(self.character)
+        if rollouts.first_frame == 0:  # no step has told yet whether the feet stand
+            loaded[:, :1] = loaded[:, 1:2]
         changed = np.any(loaded[:, 1:] != loaded[:, :-1], axis=2)
         total = np.zeros(len(loaded))
         for state in np.unique(rollouts.state):
             within = changed & (rollouts.state[:, 1:] == state)
             total += np.maximum(within.sum(axis=1) - 1, 0)
         return total
+
+
+def _mean_over_frames(squared: Array) -> Array:
+    """(P,) means of (P, F); 0 where the window has no such frames."""
+    return np.asarray(squared.mean(axis=1)) if squared.shape[1] else np.zeros(len(squared))
 
 
 def total(terms: tuple[TermValue, ...]) -> Array:
