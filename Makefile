@@ -11,7 +11,7 @@ endif
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP_INSTALL := -m pip install -qq --disable-pip-version-check
 PROJECT := pyproject.toml setup.py
 SOURCES := mocap2ctrl tests tools setup.py
 DEMO := captures/demo
@@ -56,7 +56,7 @@ check: $(VENV)/.developer
 # From an empty folder, so that what is tested is what the wheel holds and not this checkout.
 wheel: $(VENV)/.developer
 	@rm -rf build
-	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@$(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir dist .
 	@rm -rf build
 	@set -e; wheel=$$(ls -t "$(CURDIR)"/dist/mocap2ctrl-*.whl | head -n 1); folder=$$(mktemp -d); \
 	trap 'rm -rf "$$folder"' EXIT; \
