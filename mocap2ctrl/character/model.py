@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mocap2ctrl.errors import CharacterError
+from mocap2ctrl.errors import CharacterError, Mocap2CtrlError
 from mocap2ctrl.types import Array, Pose, frozen_array
 
 FORMAT = 1
@@ -216,12 +217,12 @@ def parse_character(data: Mapping[str, Any], source: str) -> Character:
             raise CharacterError(f"{source}: height_m is {height:g}; allowed are {low} to {high} metres")
         if not mass > 0:
             raise CharacterError(f"{source}: mass_kg is {mass:g}; it must be positive")
-        names = [str(entry["name"]) for entry in data["segment"]]
-        segments = tuple(_segment(entry, names[:i], height, mass) for i, entry in enumerate(data["segment"]))
-        points = tuple(
-            EvaluationPoint(str(p["name"]), names.index(p["segment"]), frozen_array(p["at"], (3,), "at") * height)
-            for p in data["evaluation_point"]
-        )
+        entries = data["segment"]
+        if not isinstance(entries, list) or not entries or not all(isinstance(entry, Mapping) for entry in entries):
+            raise CharacterError(f"{source}: segment must be tables, [[segment]], at least one")
+        names = [str(entry["name"]) for entry in entries]
+        segments = tuple(_segment(entry, names[:i], height, mass) for i, entry in enumerate(entries))
+        points = tuple(_evaluation_point(entry, names, height) for entry in data["evaluation_point"])
         character = Character(
             name=str(data["name"]),
             height_m=height,
@@ -234,7 +235,9 @@ def parse_character(data: Mapping[str, Any], source: str) -> Character:
         )
     except KeyError as error:
         raise CharacterError(f"{source}: the entry {error} is missing") from error
-    except (ValueError, TypeError) as error:
+    except CharacterError:
+        raise
+    except (ValueError, TypeError, Mocap2CtrlError) as error:
         raise CharacterError(f"{source}: {error}") from error
     if [s.name for s in segments] != _depth_first(segments):
         raise CharacterError(f"{source}: segments stand in another order than depth first: {_depth_first(segments)}")
@@ -258,23 +261,20 @@ def _depth_first(segments: tuple[Segment, ...], root: int = 0) -> list[str]:
 def _segment(entry: Mapping[str, Any], earlier: list[str], height: float, mass: float) -> Segment:
     name, parent = str(entry["name"]), str(entry["parent"])
     if not re.fullmatch(r"[a-z_]+", name):
-        raise CharacterError(f"segment name {name!r} is not allowed; use lower-case letters and underscores")
+        raise ValueError(f"segment name {name!r} is not allowed; use lower-case letters and underscores")
+    if name in earlier:
+        raise ValueError(f"segment name {name!r} stands twice; names must differ")
     if earlier and parent not in earlier:
-        raise CharacterError(f"segment {name!r} has parent {parent!r}; allowed are the segments before it: {earlier}")
+        raise ValueError(f"segment {name!r} has parent {parent!r}; allowed are the segments before it: {earlier}")
     segment_mass = float(entry["mass"]) * mass
-    gyration = frozen_array(entry["gyration"], (3,), f"{name}.gyration") * height
-    hinges = tuple(
-        Hinge(
-            f"{name}.{h['name']}",
-            frozen_array(h["axis"], (3,), f"{name}.axis"),
-            (float(np.radians(h["limits"][0])), float(np.radians(h["limits"][1]))),
-        )
-        for h in entry.get("hinges", ())
-    )
+    if not segment_mass > 0:
+        raise ValueError(f"{name}.mass is {entry['mass']!r}; it must be positive")
+    gyration = _scaled(entry["gyration"], height, f"{name}.gyration")
+    hinges = tuple(_hinge(h, f"{name}.{h['name']}") for h in entry.get("hinges", ()))
     capsules = tuple(
         Capsule(
-            frozen_array(c["from"], (3,), f"{name}.from") * height,
-            frozen_array(c["to"], (3,), f"{name}.to") * height,
+            _scaled(c["from"], height, f"{name}.from"),
+            _scaled(c["to"], height, f"{name}.to"),
             float(c["radius"]) * height,
         )
         for c in entry["capsules"]
@@ -283,12 +283,33 @@ def _segment(entry: Mapping[str, Any], earlier: list[str], height: float, mass: 
         name=name,
         parent=earlier.index(parent) if earlier else -1,
         group=str(entry["group"]),
-        offset=frozen_array(entry["offset"], (3,), f"{name}.offset") * height,
-        tip=frozen_array(entry["tip"], (3,), f"{name}.tip") * height,
-        marker=frozen_array(entry["marker"], (3,), f"{name}.marker") * height,
+        offset=_scaled(entry["offset"], height, f"{name}.offset"),
+        tip=_scaled(entry["tip"], height, f"{name}.tip"),
+        marker=_scaled(entry["marker"], height, f"{name}.marker"),
         mass=segment_mass,
-        com=frozen_array(entry["com"], (3,), f"{name}.com") * height,
-        inertia=segment_mass * gyration**2,
+        com=_scaled(entry["com"], height, f"{name}.com"),
+        inertia=frozen_array(segment_mass * gyration**2, (3,), f"{name}.inertia"),
         hinges=hinges,
         capsules=capsules,
     )
+
+
+def _scaled(value: npt.ArrayLike, scale: float, name: str) -> Array:
+    return frozen_array(scale * frozen_array(value, (3,), name), (3,), name)
+
+
+def _hinge(entry: Mapping[str, Any], name: str) -> Hinge:
+    axis = frozen_array(entry["axis"], (3,), f"{name}.axis")
+    low, high = frozen_array(entry["limits"], (2,), f"{name}.limits")
+    if abs(np.linalg.norm(axis) - 1.0) > 1e-6:
+        raise ValueError(f"{name}.axis is {axis.tolist()}; it must have length 1")
+    if not low < high:
+        raise ValueError(f"{name}.limits are {low:g} and {high:g} degrees; the first must be the lower")
+    return Hinge(name, axis, (float(np.radians(low)), float(np.radians(high))))
+
+
+def _evaluation_point(entry: Mapping[str, Any], names: list[str], height: float) -> EvaluationPoint:
+    name, segment = str(entry["name"]), str(entry["segment"])
+    if segment not in names:
+        raise ValueError(f"evaluation point {name!r} is on segment {segment!r}; there are {', '.join(names)}")
+    return EvaluationPoint(name, names.index(segment), _scaled(entry["at"], height, f"{name}.at"))

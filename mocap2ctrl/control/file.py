@@ -49,14 +49,24 @@ def load_controller(path: Path, character: Character, decode: Decode) -> Control
         ControllerFileError: unreadable, or a wrong name, value or version; says where.
     """
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = json.loads(path.read_text("utf-8"), object_pairs_hook=_without_repeats)
     except FileNotFoundError as error:
         raise ControllerFileError(f"{path}: no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise ControllerFileError(f"{path}: cannot be read ({error})") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ControllerFileError(f"{path}: not valid JSON: {error}") from error
     return controller_from_data(data, character, decode, str(path))
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """One JSON object; a name that stands twice is a slip of the hand, of which JSON would keep the last in silence."""
+    data: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in data:
+            raise ValueError(f"{name!r} stands twice in one object")
+        data[name] = value
+    return data
 
 
 def controller_to_data(controller: Controller, character: Character) -> dict[str, Any]:
@@ -122,7 +132,7 @@ def controller_from_data(data: Any, character: Character, decode: Decode, source
     root = _Reader(data, source)
     if root.get("format") != FORMAT:
         root.fail("format", root.get("format"), f"{FORMAT!r}")
-    if root.get("version") != VERSION:
+    if root.get("version") != VERSION or isinstance(root.get("version"), bool):
         root.fail("version", root.get("version"), f"{VERSION}, the version that this mocap2ctrl reads")
     root.check_names(
         ["format", "version", "units", "structure", "character", "prior", "heading", "states", "start", "provenance"]
@@ -215,6 +225,7 @@ def _exit(reader: _Reader, names: Sequence[str]) -> Exit:
     if to not in names:
         exit_.fail("to", to, f"a state's name: {', '.join(names)}")
     contact = exit_.get("contact")
+    exit_.check_names(["time", "to"] if contact is None else ["contact", "max_s", "to"])
     if contact is None:
         return Exit("time", exit_.number("time", 1e-3, 3600.0), to)
     if contact not in ("left", "right"):
@@ -232,7 +243,7 @@ class _Reader:
         self._data: dict[str, Any] = data
 
     def place(self, name: str) -> str:
-        path = ".".join(p for p in (self._path, name) if p)
+        path = ".".join(p if p.isprintable() else repr(p) for p in (self._path, name) if p)
         return f"{self._source}: {path}" if path else self._source
 
     def fail(self, name: str, given: Any, allowed: str) -> None:
@@ -253,8 +264,8 @@ class _Reader:
 
     def text(self, name: str) -> str:
         value = self._data.get(name)
-        if not isinstance(value, str) or not value:
-            self.fail(name, value, "a text")
+        if not isinstance(value, str) or not value or not value.isprintable():
+            self.fail(name, value, "a text in one line")
         return str(value)
 
     def number(self, name: str, low: float, high: float) -> float:
