@@ -216,7 +216,7 @@ def _mujoco_loop(handle, program, body, starts, end_step, stride, stop_at_state,
             for k in range(pushes.shape[0]):
                 if pushes[k, 0] <= step < pushes[k, 1]:
                     for i in range(3):
-                        handle.xfrc_applied[int(pushes[k, 2]) + 1, i] = pushes[k, 3 + i]
+                        handle.xfrc_applied[int(pushes[k, 2]) + 1, i] += pushes[k, 3 + i]
             com = handle.com[1]
             com_velocity = handle.sensordata[14:17]
             hold = root_mode == 0
