@@ -16,7 +16,7 @@ from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay, replay
-from mocap2ctrl.fit.capture import CONFIG, Capture, load_capture, prepare_folder, retarget_error_cm, save_inputs
+from mocap2ctrl.fit.capture import CONFIG, Capture, load_capture, prepare_folder, retarget_error_cm
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.mocap import FitOutcome, FitProgress, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
@@ -116,7 +116,6 @@ def fit(
     if resume and (folder / CONFIG).exists() and load_capture(folder).controller is not None:
         raise CaptureError(f"{folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew")
     prepare_folder(folder, resume=resume, overwrite=overwrite)
-    save_inputs(capture)
     outcome = fit_capture(capture, workers, resume, on_progress)
     evaluation, run = evaluate(outcome.capture)
     warnings = (*loaded.warnings, *capture_warnings(outcome.capture))

@@ -15,7 +15,18 @@ import numpy.typing as npt
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes `data` to `path`; on any failure the old file stays and no other is left behind."""
+    """Writes `data` to `path`; on any failure the old file stays and no other is left behind.
+
+    Raises:
+        OSError: names `path`, whichever step failed.
+    """
+    try:
+        _write_and_rename(path, data)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_and_rename(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -16,7 +16,7 @@ import mocap2ctrl
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.fit.batch import Generation, optimise
-from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_result
+from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
 from mocap2ctrl.fit.problem import Problem
@@ -76,7 +76,7 @@ class FitOutcome:
 def fit_capture(
     capture: Capture, workers: int, resume: bool, on_progress: Callable[[FitProgress], None] = lambda progress: None
 ) -> FitOutcome:
-    """Fits a controller to the capture's reference and saves it in the capture.
+    """Saves the capture's inputs, fits a controller to its reference and saves that too.
 
     Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on `workers`.
     """
@@ -93,6 +93,7 @@ def fit_capture(
     )
     begun, cpu = time.perf_counter(), _cpu_seconds()
     journal = Journal(capture.folder / JOURNAL, _key(capture), resume)
+    save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
     log = _Log(capture, begun)
     best: Stage | None = None
     interrupted = False

@@ -168,18 +168,18 @@ class Journal:
             data = path.read_bytes()
             if data.startswith(head):
                 self._records, end = self._read(data, len(head))
-            elif data.startswith(self.MAGIC):
+            elif data.startswith(self.MAGIC) and not head.startswith(data):
                 raise CaptureError(
                     f"{path.parent.parent}: was begun with other input, settings or version; "
                     "resume with the same ones, or use --overwrite"
                 )
-        self._file = open(path, "r+b" if self._records else "wb")  # noqa: SIM115  # lives as long as the fit
+        # Unbuffered, so that after a failed write nothing waits to fail again on closing.
+        self._file = open(path, "r+b" if self._records else "wb", buffering=0)  # noqa: SIM115  # lives as long as the fit
         if self._records:
             self._file.truncate(end)
             self._file.seek(end)
         else:
-            self._file.write(head)
-            self._file.flush()
+            self._write(head)
 
     @property
     def recorded(self) -> int:
@@ -201,8 +201,14 @@ class Journal:
     def append(self, costs: Array) -> None:
         """Adds costs (n, len(TERMS)); they are in the operating system's hands when this returns."""
         payload = np.ascontiguousarray(costs, dtype="<f8").tobytes()
-        self._file.write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
-        self._file.flush()
+        self._write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def close(self) -> None:
         """Closes the file."""
@@ -214,8 +220,8 @@ class Journal:
         while offset + cls.HEADER.size <= len(data):
             size, checksum = cls.HEADER.unpack_from(data, offset)
             payload = data[offset + cls.HEADER.size : offset + cls.HEADER.size + size]
-            if len(payload) < size or zlib.crc32(payload) != checksum:
-                break
+            if size == 0 or len(payload) < size or zlib.crc32(payload) != checksum:
+                break  # zeros after a power failure look like an empty record
             records.append(np.frombuffer(payload, "<f8").reshape(-1, len(TERMS)).copy())
             offset += cls.HEADER.size + size
         return records, offset

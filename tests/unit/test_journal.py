@@ -1,0 +1,235 @@
+"""The journal of costs: whole records or none, whatever happens to the file, and a fit resumed from it is the same fit."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_fit import needs_walk, tiny_capture, tiny_fit
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
+from mocap2ctrl.fit.mocap import FitProgress, fit_capture
+from mocap2ctrl.fit.pool import TERMS, Journal
+from mocap2ctrl.types import Array
+
+KEY = bytes(range(32))
+OTHER_KEY = bytes(32)
+
+
+def costs(*sizes: int) -> list[Array]:
+    rng = np.random.default_rng(sum(sizes))
+    return [rng.normal(size=(n, len(TERMS))) for n in sizes]
+
+
+def written(path: Path, records: list[Array], key: bytes = KEY) -> bytes:
+    with contextlib.closing(Journal(path, key, resume=False)) as journal:
+        for record in records:
+            journal.append(record)
+    return path.read_bytes()
+
+
+def read(path: Path, records: list[Array], key: bytes = KEY) -> list[Array]:
+    """What a resumed fit that asks for `records`' sizes is told before it has to evaluate by itself."""
+    told = []
+    with contextlib.closing(Journal(path, key, resume=True)) as journal:
+        for record in records:
+            answer = journal.next(len(record))
+            if answer is None:
+                break
+            told.append(answer)
+        assert journal.recorded == sum(len(r) for r in told)
+    return told
+
+
+def same(a: list[Array], b: list[Array]) -> bool:
+    return len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "capture" / "checkpoint").mkdir(parents=True)
+    return tmp_path / "capture" / JOURNAL
+
+
+def test_tells_what_was_recorded_to_the_bit(path: Path) -> None:
+    records = costs(3, 18, 1)
+    records[1][4] = [np.nan, np.inf, -0.0, 5e-324]
+    written(path, records)
+    told = read(path, records)
+    assert [t.tobytes() for t in told] == [r.tobytes() for r in records]
+
+
+def test_cut_at_any_byte_it_tells_whole_records_only_and_goes_on(path: Path) -> None:
+    """Every length that a crash may leave, inside the head included."""
+    records = costs(2, 3, 1)
+    data = written(path, records)
+    ends = [len(data) - sum(len(r) * 8 * len(TERMS) + 8 for r in records[i:]) for i in range(4)]
+    for length in range(len(data) + 1):
+        path.write_bytes(data[:length])
+        whole = sum(length >= end for end in ends[1:])
+        with contextlib.closing(Journal(path, KEY, resume=True)) as journal:
+            for record in records[:whole]:
+                np.testing.assert_array_equal(journal.next(len(record)), record)
+            assert journal.next(99) is None
+            for record in records[whole:]:
+                journal.append(record)
+        assert path.read_bytes() == data, f"cut at byte {length}"
+
+
+def test_a_damaged_byte_ends_the_record_before_it(path: Path) -> None:
+    """No bit flip is ever told as a cost: what is told is a prefix of what was recorded."""
+    records = costs(2, 3)
+    data = written(path, records)
+    head = len(Journal.MAGIC) + 2 * len(KEY) + 1
+    first_end = head + 8 + len(records[0]) * 8 * len(TERMS)
+    for offset in range(head, len(data)):
+        damaged = bytearray(data)
+        damaged[offset] ^= 0x41
+        path.write_bytes(damaged)
+        assert same(read(path, records), records[: 1 if offset >= first_end else 0]), f"damage at byte {offset}"
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 8, b"\0" * 4096, b"\xff" * 40, b"garbage"])
+def test_junk_at_the_end_is_dropped(path: Path, tail: bytes) -> None:
+    """Zeros are what a power failure leaves on some file systems; eight of them look like an empty record."""
+    records = costs(2, 3)
+    data = written(path, records)
+    path.write_bytes(data + tail)
+    assert same(read(path, [*records, *costs(4)]), records)
+    assert path.read_bytes() == data
+
+
+def test_another_fit_s_journal_is_refused_and_left_alone(path: Path) -> None:
+    data = written(path, costs(2))
+    with pytest.raises(CaptureError, match=r"other input, settings or version.*--overwrite"):
+        Journal(path, OTHER_KEY, resume=True)
+    assert path.read_bytes() == data
+
+
+def test_without_resume_it_begins_anew(path: Path) -> None:
+    written(path, costs(2), OTHER_KEY)
+    assert same(read(path, costs(2)) if written(path, []) else [], [])
+
+
+def test_a_record_of_another_size_is_refused(path: Path) -> None:
+    written(path, costs(4))
+    with (
+        contextlib.closing(Journal(path, KEY, resume=True)) as journal,
+        pytest.raises(CaptureError, match="4 costs where 5"),
+    ):
+        journal.next(5)
+
+
+@contextlib.contextmanager
+def full_disk(bytes_a_file: int) -> Iterator[None]:
+    """No file of this process grows beyond `bytes_a_file`: writes fail part-way, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_a_file, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_failed_write_names_the_file_and_loses_nothing(path: Path) -> None:
+    records = costs(5, 6, 7)
+    whole = written(path, records)
+    path.unlink()
+    journal = Journal(path, KEY, resume=False)
+    journal.append(records[0])
+    with full_disk(len(whole) - 300):
+        with pytest.raises(OSError, match="journal.bin"):  # noqa: PT012  # which of the two fails depends on the limit
+            journal.append(records[1])
+            journal.append(records[2])
+        journal.close()
+    assert whole.startswith(path.read_bytes())
+    with contextlib.closing(Journal(path, KEY, resume=True)) as again:
+        told = again.recorded
+        assert told >= len(records[0])
+        for record in records:
+            if again.next(len(record)) is None:
+                again.append(record)
+    assert path.read_bytes() == whole
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Path:
+    """The folder of a fit that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("resume") / "whole"
+    tiny_fit(folder, character)
+    return folder
+
+
+@needs_walk
+class TestResumedFits:
+    """A fit interrupted anywhere and resumed is, bit for bit, the fit that was not."""
+
+    @pytest.mark.parametrize("share", [0.03, 0.4, 0.77, 0.999])
+    def test_cut_anywhere(self, whole: Path, tmp_path: Path, character: Character, share: float) -> None:
+        data = (whole / JOURNAL).read_bytes()
+        capture = tiny_capture(tmp_path / "cut", character)
+        (capture.folder / JOURNAL).write_bytes(data[: int(share * len(data))])
+        outcome = fit_capture(capture, 1, resume=True)
+        assert (capture.folder / JOURNAL).read_bytes() == data
+        assert (capture.folder / CONTROLLER).read_bytes() == (whole / CONTROLLER).read_bytes()
+        assert outcome.evaluations == fit_size(data)
+
+    def test_with_a_damaged_record(self, whole: Path, tmp_path: Path, character: Character) -> None:
+        data = (whole / JOURNAL).read_bytes()
+        capture = tiny_capture(tmp_path / "damaged", character)
+        damaged = bytearray(data)
+        damaged[len(data) // 2] ^= 0x10
+        (capture.folder / JOURNAL).write_bytes(damaged)
+        fit_capture(capture, 1, resume=True)
+        assert (capture.folder / JOURNAL).read_bytes() == data
+        assert (capture.folder / CONTROLLER).read_bytes() == (whole / CONTROLLER).read_bytes()
+
+    @pytest.mark.parametrize(
+        "settings", [{"seed": 2}, {"generations": 4}, {"seconds": 0.5}, {"prior": "walk"}, {"fps": 60.0}]
+    )
+    def test_other_settings_are_refused_and_nothing_is_lost(
+        self, whole: Path, tmp_path: Path, character: Character, settings: dict[str, object]
+    ) -> None:
+        folder = tmp_path / "copy"
+        capture = tiny_capture(folder, character, **settings)
+        shutil.copytree(whole, folder, dirs_exist_ok=True)
+        before = {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        with pytest.raises(CaptureError, match="other input, settings or version"):
+            fit_capture(capture, 1, resume=True)
+        assert {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+    def test_a_disk_full_in_the_middle_is_resumed(self, whole: Path, tmp_path: Path, character: Character) -> None:
+        data = (whole / JOURNAL).read_bytes()
+        capture = tiny_capture(tmp_path / "full", character)
+        journal = capture.folder / JOURNAL
+        with contextlib.ExitStack() as stack:
+
+            def fill(progress: FitProgress) -> None:
+                if journal.stat().st_size > 0.3 * len(data):
+                    stack.enter_context(full_disk(journal.stat().st_size + 100))
+
+            stack.enter_context(pytest.raises(OSError, match=r"journal\.bin"))
+            fit_capture(capture, 1, False, fill)
+        assert data.startswith(journal.read_bytes())
+        assert 0.3 * len(data) < journal.stat().st_size < 0.9 * len(data)
+        assert not (capture.folder / CONTROLLER).exists()
+        fit_capture(capture, 1, resume=True)
+        assert (capture.folder / CONTROLLER).read_bytes() == (whole / CONTROLLER).read_bytes()
+
+
+def fit_size(journal: bytes) -> int:
+    """Evaluations in a whole journal, counted by hand."""
+    offset = len(Journal.MAGIC) + 65
+    count = 0
+    while offset < len(journal):
+        size = int.from_bytes(journal[offset : offset + 4], "little")
+        count += size // (8 * len(TERMS))
+        offset += 8 + size
+    return count
