@@ -296,6 +296,14 @@ def _step_with_root_torque(handle, program, p, memory, body, velocity, root_mode
                 torque_out[p, row, column + h] = applied[h]
 
 
+def compile_closed_loop(engine: Engine) -> None:
+    """Compiles the loop for `engine`, or loads it from the cache, by a run of no steps."""
+    pose = engine.character.zero_pose()
+    joints = np.zeros(len(pose.angles))
+    start = start_vector(SimState(pose, np.zeros(3), np.zeros(3), joints))
+    run(engine, single_state_program(pose.root_orientation, joints, 0.1), start, 0)
+
+
 def single_state_program(root_target: npt.ArrayLike, angle_target: npt.ArrayLike, alpha: float) -> Program:
     """One machine with one endless state that servos to a pose; for tests and experiments."""
     angles = np.asarray(angle_target, float)

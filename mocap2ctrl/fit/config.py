@@ -24,6 +24,7 @@ class FitConfig:
         stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.
         generations: of CMA-ES in each optimisation of a stage.
         starts: optimisations with different seeds for each proposed structure; the best is kept.
+        free_states: how many of the last states a stage optimises.
         try_without: also re-optimise each stage without a new state, and keep the smaller structure if it is as good.
         first_sigma: step size of the first generation, in units of the spreads.
         spreads: of the first generation.
@@ -37,6 +38,7 @@ class FitConfig:
     stage_s: float = 0.2
     generations: int = 150
     starts: int = 2
+    free_states: int = 2
     try_without: bool = True
     first_sigma: float = 0.5
     spreads: Spreads = field(default_factory=Spreads)
@@ -51,6 +53,7 @@ class FitConfig:
             ("stage_s", "0.05 to 1 s", 0.05 <= self.stage_s <= 1.0),
             ("generations", "1 or more", self.generations >= 1),
             ("starts", "1 or more", self.starts >= 1),
+            ("free_states", "1 or more", self.free_states >= 1),
             ("first_sigma", "more than 0", self.first_sigma > 0),
             ("stability_s", "0 to 5 s", 0 <= self.stability_s <= 5),
         ):

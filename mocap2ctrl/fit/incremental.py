@@ -112,8 +112,8 @@ def with_new_state(controller: Controller, guess: GuessState, begin_s: float, en
 def last_states_problem(
     evaluator: Evaluator, controller: Controller, end_frame: int, config: FitConfig, label: str
 ) -> Problem:
-    """Optimise the last two states over the window that begins when the first of them is entered; earlier ones are fixed."""
-    first = max(len(controller.states) - 2, 0)
+    """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed."""
+    first = max(len(controller.states) - config.free_states, 0)
     free = tuple(range(first, len(controller.states)))
     if first == 0:
         return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, config.spreads, label)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import parse_character
+from mocap2ctrl.control.closed_loop import compile_closed_loop
 from mocap2ctrl.errors import CaptureError, Mocap2CtrlError
 from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.objective.target import MarkerTarget
@@ -120,6 +121,7 @@ class EvaluationPool:
         raise AssertionError
 
     def _start(self) -> ProcessPoolExecutor:
+        compile_closed_loop(self.evaluator.engine)  # once here, so that workers find it in the cache
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(variable, "1")
         return ProcessPoolExecutor(

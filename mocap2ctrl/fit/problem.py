@@ -34,7 +34,8 @@ class Spreads:
     """Standard deviations of the first generation, before the optimiser's own step size.
 
     Attributes:
-        angle: target and first angles, radians (for a PCA prior: fraction of each coefficient's sigma).
+        angle: root and leg angles of targets, radians. Legs and root decide about balance and are searched widely;
+        trunk_angle, arm_angle: the same for the spine, and for head and arms, where the first guess is nearly right.
         coefficient: of a PCA prior's coefficients, in sigmas.
         alpha: per step.
         balance: theta.
@@ -43,6 +44,8 @@ class Spreads:
     """
 
     angle: float = 0.1
+    trunk_angle: float = 0.05
+    arm_angle: float = 0.03
     coefficient: float = 0.3
     alpha: float = 0.02
     balance: float = 0.1
@@ -115,7 +118,7 @@ def _declare_state(
     coefficients = target.coefficients
     if coefficients is None:
         coefficients = prior.encode(target.root_rotation, target.angles)
-    lower, upper, spread = target_ranges(prior, spreads)
+    lower, upper, spread = target_ranges(prior, spreads, character)
     identity = isinstance(prior, IdentityPrior)
     labels = [*(f"root.{a}" for a in "xyz"), *character.hinge_names] if identity else range(1, prior.size + 1)
     unit = "rad" if identity else "1"
@@ -147,12 +150,20 @@ def _declare_state(
         )
 
 
-def target_ranges(prior: Prior, spreads: Spreads) -> tuple[Array, Array, Array]:
+def target_ranges(prior: Prior, spreads: Spreads, character: Character) -> tuple[Array, Array, Array]:
     """Lower and upper bounds and spreads (K,) of target coefficients: +-4 sigma under a PCA prior (§4.1.2)."""
     sigma = np.asarray(prior.sigma, float)
     if isinstance(prior, IdentityPrior):
-        return np.full(len(sigma), -7.0), np.full(len(sigma), 7.0), np.full(len(sigma), spreads.angle)
+        return np.full(len(sigma), -7.0), np.full(len(sigma), 7.0), angle_spreads(spreads, character)
     return -4.0 * sigma, 4.0 * sigma, spreads.coefficient * sigma
+
+
+def angle_spreads(spreads: Spreads, character: Character) -> Array:
+    """(3 + J,) spreads of a plain target's root rotation and angles."""
+    arms = dict.fromkeys(("head", "shoulder", "elbow", "wrist"), spreads.arm_angle)
+    by_group = {"spine": spreads.trunk_angle, **arms}
+    groups = [character.groups[g] for g in character.hinge_group]
+    return np.array([spreads.angle] * 3 + [by_group.get(group, spreads.angle) for group in groups])
 
 
 def decode_start(start: SimState, values: Array, spec: ParameterSpec, joints: int) -> SimState:

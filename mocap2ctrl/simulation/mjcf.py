@@ -10,6 +10,9 @@ from mocap2ctrl.character.model import Character
 
 FEET = ("left", "right")
 
+SERVO_IMPEDANCE = "0.995 0.995 0.001 0.5 2"
+"""Softness of the servo rows (the paper's s > 0): a step removes alpha to within 1 %, at half the cost of 0.999; docs/actuation.md."""
+
 
 def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> str:
     """MJCF text of `character` on flat ground.
@@ -49,7 +52,7 @@ def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> 
             ElementTree.SubElement(
                 body, "joint", name=hinge.name, type="hinge", axis=_numbers(hinge.axis), range=_numbers(hinge.limits),
                 armature=repr(character.armature), frictionloss="1" if servo else "0",
-                solimpfriction="0.999 0.999 0.001 0.5 2",
+                solimpfriction=SERVO_IMPEDANCE,
             )  # fmt: skip
         ElementTree.SubElement(
             body, "inertial", pos=_numbers(segment.com), mass=repr(segment.mass), diaginertia=_numbers(segment.inertia)
