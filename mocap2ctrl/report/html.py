@@ -38,6 +38,7 @@ class Headline:
 NUMBERS: dict[str, Headline] = {
     "joint_error_cm": Headline("joint error", "cm", "{:.1f}", "15 joints, all frames, not aligned"),
     "root_aligned_error_cm": Headline("root-aligned error", "cm", "{:.1f}"),
+    "source_error_cm": Headline("error against the source", "cm", "{:.1f}", "its own joints, other proportions"),
     "silhouette_iou": Headline("silhouette overlap", "", "{:.3f}", "intersection over union"),
     "fell": Headline("fell"),
     "states": Headline("states"),

@@ -11,7 +11,7 @@ from mocap2ctrl.character.model import Character
 FEET = ("left", "right")
 
 SERVO_IMPEDANCE = "0.995 0.995 0.001 0.5 2"
-"""Softness of the servo rows (the paper's s > 0): a step removes alpha to within 1 %, at half the cost of 0.999; docs/actuation.md."""
+"""Softness of the servo rows (the paper's s > 0): a step removes alpha to within 1 %, at half the cost of 0.999."""
 
 
 def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> str:
