@@ -15,7 +15,7 @@ import tomli_w
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.control.file import load_controller, save_controller
-from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.files import write_arrays, write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
 from mocap2ctrl.objective.target import joint_error
@@ -34,6 +34,7 @@ CONTROLLER, CHARACTER, PRIOR, TARGET, CONFIG, LOG = (
 )
 JOURNAL = Path("checkpoint") / "journal.bin"
 TARGET_FORMAT = 1
+CONFIG_FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise CaptureError(f"{folder}: is a file; choose another -o")
     if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / CONFIG).exists():
+        if not _holds_capture(folder):
             raise CaptureError(f"{folder}: is not empty and no capture; choose another -o")
         if not (resume or overwrite):
             raise CaptureError(f"{folder}: holds a capture already; use --resume to go on, --overwrite, or another -o")
@@ -104,6 +105,11 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
         (folder / JOURNAL.parent).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CaptureError(f"{folder}: cannot be made ({error.strerror or error}); choose another -o") from error
+
+
+def _holds_capture(folder: Path) -> bool:
+    """Whether a fit has written here; other programs call their settings `config.toml` too, and nobody's folder is emptied."""
+    return (folder / CONFIG).exists() and any((folder / name).exists() for name in (CHARACTER, TARGET, CONTROLLER))
 
 
 def save_inputs(capture: Capture) -> None:
@@ -128,7 +134,7 @@ def save_inputs(capture: Capture) -> None:
             "source_points_m": capture.source_points,
         },
     )
-    table = {"format": 1, "run": _plain(capture.run), "fit": _plain(asdict(capture.config))}
+    table = {"format": CONFIG_FORMAT, "run": _plain(capture.run), "fit": _plain(asdict(capture.config))}
     write_text(capture.folder / CONFIG, tomli_w.dumps(table))
 
 
@@ -148,10 +154,7 @@ def load_capture(folder: Path | str) -> Capture:
         raise CaptureError(
             f"{folder}: is no capture folder (no {CONFIG}); give a folder that mocap2ctrl fit has written"
         )
-    try:
-        table = tomllib.loads((folder / CONFIG).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise CaptureError(f"{folder / CONFIG}: cannot be read ({error})") from error
+    run, config = _load_config(folder / CONFIG)
     character = load_character(folder / CHARACTER)
     prior = load_prior(str(folder / PRIOR) if (folder / PRIOR).exists() else "identity", character)
     reference, source_points = _load_target(folder / TARGET, character)
@@ -164,8 +167,8 @@ def load_capture(folder: Path | str) -> Capture:
         prior=prior,
         reference=reference,
         source_points=source_points,
-        config=config_from_mapping(table.get("fit", {})),
-        run=table.get("run", {}),
+        config=config,
+        run=run,
         controller=controller,
     )
 
@@ -175,11 +178,40 @@ def retarget_error_cm(capture: Capture, points: Array) -> float:
     return float(np.nanmean(joint_error(points, capture.source_points)))
 
 
+def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CaptureError(f"{path}: cannot be read ({error})") from error
+    if table.get("format") != CONFIG_FORMAT:
+        raise CaptureError(f"{path}: format is {table.get('format')!r}; this version reads {CONFIG_FORMAT}")
+    for name in ("run", "fit"):
+        if not isinstance(table.get(name), dict):
+            raise CaptureError(f"{path}: the table [{name}] is missing; restore the file or fit anew")
+    run = table["run"]
+    engine, scale, cycles = run.get("engine", "mujoco"), run.get("torque_scale", 1.0), run.get("cycles", 1)
+    for name, value, allowed, valid in (
+        ("engine", engine, "an engine's name", isinstance(engine, str)),
+        ("torque_scale", scale, "a number from 0.01 to 10", _is_number(scale) and 0.01 <= scale <= 10),
+        ("cycles", cycles, "a whole number from 1 on", _is_number(cycles) and cycles >= 1 and cycles % 1 == 0),
+    ):
+        if not valid:
+            raise CaptureError(f"{path}: run.{name} is {value!r}; allowed is {allowed}")
+    try:
+        return run, config_from_mapping(table["fit"])
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
     import json
 
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             if int(data["format"]) != TARGET_FORMAT:
                 raise CaptureError(f"{path}: format is {int(data['format'])}; this version reads {TARGET_FORMAT}")
             names = tuple(str(n) for n in data["hinge_names"])
@@ -193,9 +225,12 @@ def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
                 angles=data["angles_rad"],
                 loop=bool(data["loop"]),
                 ends_standing=bool(data["ends_standing"]),
-                provenance=json.loads(str(data["provenance_json"])),
+                provenance=dict(json.loads(str(data["provenance_json"]))),
             )
-            return clip, np.asarray(data["source_points_m"], float)
+            points, shape = np.asarray(data["source_points_m"], float), (len(clip), len(character.evaluation_points), 3)
+            if points.shape != shape:
+                raise CaptureError(f"{path}: source_points_m has shape {points.shape}; expected {shape}")
+            return clip, points
     except CaptureError:
         raise
     except Exception as error:  # a damaged archive raises many kinds

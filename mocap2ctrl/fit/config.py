@@ -93,13 +93,22 @@ def config_from_mapping(data: Mapping[str, Any]) -> FitConfig:
             raise ConfigError(f"setting {name!r} is not known; known are {', '.join(known)}")
         default = known[name]
         if isinstance(default, Spreads | Weights):
-            unknown = set(value) - set(asdict(default))
-            if unknown:
-                raise ConfigError(f"setting {name}.{min(unknown)} is not known; known are {', '.join(asdict(default))}")
-            changes[name] = type(default)(**{**asdict(default), **{k: float(v) for k, v in value.items()}})
+            changes[name] = _numbers_from_mapping(name, default, value)
         else:
             try:
                 changes[name] = type(default)(value)
             except (TypeError, ValueError) as error:
                 raise ConfigError(f"{name} is {value!r}; expected {type(default).__name__}") from error
     return replace(config, **changes)
+
+
+def _numbers_from_mapping(name: str, default: Spreads | Weights, value: Any) -> Spreads | Weights:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} is {value!r}; expected a table")
+    known = asdict(default)
+    for key, number in value.items():
+        if key not in known:
+            raise ConfigError(f"setting {name}.{key} is not known; known are {', '.join(known)}")
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ConfigError(f"{name}.{key} is {number!r}; expected a number")
+    return type(default)(**{**known, **{key: float(number) for key, number in value.items()}})

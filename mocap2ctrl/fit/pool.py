@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import struct
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -140,7 +141,16 @@ _worker_evaluator: Evaluator | None = None
 def _start_worker(setup: EvaluationSetup) -> None:
     global _worker_evaluator  # a worker process has one evaluator for its life
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what Ctrl-C means
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker_evaluator = setup.evaluator()
+
+
+def _end_with_parent() -> None:
+    """A main process that is killed cannot end its workers, which would wait for tasks for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _evaluate_in_worker(task: tuple[Problem, Array]) -> Array:

@@ -1,0 +1,184 @@
+"""The evaluation pool: the same bits for any number of workers, and whatever happens to them."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_fit import needs_walk, tiny_capture, tiny_setup
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.controller import Controller, Exit
+from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
+from mocap2ctrl.fit.mocap import FitProgress, fit_capture
+from mocap2ctrl.fit.pool import CHUNK, TERMS, EvaluationPool, EvaluationSetup, Journal
+from mocap2ctrl.fit.problem import Problem, Spreads
+from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.types import Array
+
+pytestmark = needs_walk
+
+END_FRAME = 12
+
+
+@pytest.fixture(scope="module")
+def setup(tmp_path_factory: pytest.TempPathFactory, character: Character) -> EvaluationSetup:
+    return tiny_setup(tiny_capture(tmp_path_factory.mktemp("pool") / "capture", character))
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Problem:
+    """Two states over the first 0.4 s of a walk, all free."""
+    clip = resample(tiny_capture(tmp_path_factory.mktemp("problem") / "capture", character).reference, 120.0)
+    turns = heading_rotations(clip, 0.0)
+    first, second = (
+        reference_state(name, clip, turns, begin, begin + 0.2, character) for name, begin in (("1", 0.0), ("2", 0.2))
+    )
+    leaving = type(first)(first.name, first.target, first.alpha, first.balance, first.swing, Exit("time", 0.2, "2"))
+    start = state(clip, 0)
+    controller = Controller((leaving, second), start)
+    return Problem(controller, (0, 1), True, start_vector(start), 0, END_FRAME, Spreads(), "two states")
+
+
+@pytest.fixture(scope="module")
+def two_workers(setup: EvaluationSetup) -> Iterator[EvaluationPool]:
+    with EvaluationPool(setup, 2) as pool:
+        yield pool
+
+
+def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -> Array:
+    """Parameter vectors, the guess first, some outside their bounds."""
+    spec = pool.evaluator.spec(problem)
+    z = np.random.default_rng(seed).normal(size=(count, len(spec)))
+    z[0] = 0.0
+    return spec.values(z)
+
+
+def workers() -> list[int]:
+    return [p.pid for p in multiprocessing.active_children() if p.pid is not None]
+
+
+def test_workers_do_not_change_a_bit(setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem) -> None:
+    """Populations of several sizes, several problems at once; chunks that do not divide evenly."""
+    with EvaluationPool(setup, 1) as one:
+        jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, CHUNK, 2 * CHUNK + 1)]
+        alone = [one.evaluate([job])[0] for job in jobs]
+        together = one.evaluate(jobs)
+        assert workers() == []
+    parallel = two_workers.evaluate(jobs)
+    for a, b, c, (_, values) in zip(alone, together, parallel, jobs, strict=True):
+        assert a.shape == (len(values), len(TERMS))
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+def test_a_vector_s_cost_does_not_depend_on_its_neighbours(setup: EvaluationSetup, problem: Problem) -> None:
+    """Nothing leaks from one simulation into the next, not even a solver's warm start."""
+    with EvaluationPool(setup, 1) as pool:
+        values = samples(pool, problem, 9)
+        forward = pool.evaluate([(problem, values)])[0]
+        backward = pool.evaluate([(problem, values[::-1])])[0]
+    np.testing.assert_array_equal(forward, backward[::-1])
+    assert len(np.unique(forward[:, 0])) == 9
+
+
+def test_terms_are_those_of_the_objective(setup: EvaluationSetup, problem: Problem) -> None:
+    with EvaluationPool(setup, 1) as pool:
+        values = samples(pool, problem, 4)
+        terms = pool.evaluator.terms(problem, values)
+        assert tuple(t.name for t in terms) == TERMS
+        np.testing.assert_array_equal(pool.evaluate([(problem, values)])[0], np.array([t.value for t in terms]).T)
+        assert pool.evaluations == 4
+
+
+def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: EvaluationSetup, problem: Problem) -> None:
+    """A journal with made-up costs: they come back, then the real ones follow and are recorded."""
+    made_up = np.arange(5.0 * len(TERMS)).reshape(5, -1)
+    path = tmp_path / "journal.bin"
+    with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
+        journal.append(made_up)
+    with (
+        contextlib.closing(Journal(path, b"key", resume=True)) as journal,
+        EvaluationPool(setup, 1, journal) as pool,
+    ):
+        values = samples(pool, problem, 5)
+        told = pool.evaluate([(problem, values[:2]), (problem, values[2:])])
+        np.testing.assert_array_equal(np.concatenate(told), made_up)
+        real = pool.evaluate([(problem, values)])[0]
+        assert not np.any(real[:, 0] == made_up[:, 0])
+        assert pool.evaluations == 10
+    with contextlib.closing(Journal(path, b"key", resume=True)) as journal:
+        assert journal.recorded == 10
+
+
+def test_a_worker_killed_while_idle_is_replaced(
+    setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem
+) -> None:
+    values = samples(two_workers, problem, 30)
+    before = two_workers.evaluate([(problem, values)])[0]
+    os.kill(workers()[0], signal.SIGKILL)
+    np.testing.assert_array_equal(two_workers.evaluate([(problem, values)])[0], before)
+
+
+def test_a_worker_killed_at_work_is_replaced(two_workers: EvaluationPool, problem: Problem) -> None:
+    values = np.tile(samples(two_workers, problem, 30), (20, 1))
+    before = two_workers.evaluate([(problem, values[:30])])[0]
+    victim = workers()[0]
+    killer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    during = two_workers.evaluate([(problem, values)])[0]
+    killer.join()
+    assert victim not in workers()
+    np.testing.assert_array_equal(during, np.tile(before, (20, 1)))
+
+
+def test_workers_that_die_again_and_again_end_the_fit_with_advice(setup: EvaluationSetup, problem: Problem) -> None:
+    done, others = threading.Event(), set(workers())
+
+    def kill_all() -> None:
+        while not done.wait(0.02):
+            for pid in set(workers()) - others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_all)
+    killer.start()
+    try:
+        with (
+            EvaluationPool(setup, 2) as pool,
+            pytest.raises(Mocap2CtrlError, match=r"died.*--resume and fewer --workers"),
+        ):
+            pool.evaluate([(problem, samples(pool, problem, 12))])
+    finally:
+        done.set()
+        killer.join()
+
+
+def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(tmp_path: Path, character: Character) -> None:
+    plain = tiny_capture(tmp_path / "plain", character)
+    others = set(workers())
+    fit_capture(plain, 1, resume=False)
+    rough = tiny_capture(tmp_path / "rough", character)
+    killed: list[int] = []
+
+    def kill_one(progress: FitProgress) -> None:
+        mine = set(workers()) - others
+        if progress.stage == 2 and not killed and mine:
+            killed.append(min(mine))
+            os.kill(killed[0], signal.SIGKILL)
+
+    fit_capture(rough, 2, False, kill_one)
+    assert killed
+    assert set(workers()) <= others
+    for name in (CONTROLLER, JOURNAL):
+        assert (plain.folder / name).read_bytes() == (rough.folder / name).read_bytes()
