@@ -119,13 +119,10 @@ def test_report_template_is_shipped() -> None:
     assert "<html" in resources.files("mocap2ctrl.report").joinpath("template.html").read_text(encoding="utf-8")
 
 
-def test_nothing_beside_the_package_is_installed() -> None:
-    files = [str(file).replace("\\", "/") for file in metadata.files("mocap2ctrl") or ()]
-    assert files
-    folders = {file.split("/")[0] for file in files if "/" in file and not file.startswith("..")}
-    assert not folders & {"tests", "tools", "priors", "docs"}
-
-
 @pytest.mark.skipif(not IN_A_WHEEL, reason="make wheel runs this on the installed wheel")
-def test_the_installed_package_is_the_one_tested() -> None:
+def test_wheel_holds_the_package_and_nothing_beside_it() -> None:
     assert "site-packages" in Path(mocap2ctrl.__file__).parts
+    files = [str(file).replace("\\", "/") for file in metadata.files("mocap2ctrl") or ()]
+    folders = {file.split("/")[0] for file in files if not file.startswith("../")}
+    assert folders == {"mocap2ctrl", f"mocap2ctrl-{mocap2ctrl.__version__}.dist-info"}
+    assert any(file.startswith("mocap2ctrl/priors/") and file.endswith(".npz") for file in files)
