@@ -61,8 +61,9 @@ wheel: $(VENV)/.developer
 	@set -e; wheel=$$(ls -t "$(CURDIR)"/dist/mocap2ctrl-*.whl | head -n 1); folder=$$(mktemp -d); \
 	trap 'rm -rf "$$folder"' EXIT; \
 	tools=$$($(BIN)/python -m pip freeze --disable-pip-version-check | grep -E '^pytest=='); \
-	"$(CURDIR)/$(BIN)/python" -m venv "$$folder/venv"; \
-	"$$folder/venv/bin/python" $(PIP_INSTALL) "$$wheel" "$$tools"; \
+	"$(CURDIR)/$(BIN)/python" -m venv --without-pip "$$folder/venv"; \
+	$(BIN)/python -m pip --python "$$folder/venv/bin/python" install -qq --disable-pip-version-check --no-compile \
+	  "$$wheel" "$$tools"; \
 	cp tests/unit/test_package.py "$$folder"; cd "$$folder"; \
 	MOCAP2CTRL_INSTALLED=1 ./venv/bin/python -m pytest -q -p no:cacheprovider test_package.py; \
 	echo "$$wheel"
