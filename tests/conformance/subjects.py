@@ -23,7 +23,8 @@ class Subject:
         name: as `make_engine` knows it.
         make: (character, time_step_s=, torque_scale=, servo=) to an engine; without `servo`, a plain model.
         fall_m: error of a fall of one second.
-        servo_rad: how far a step's joint error is from (1 - alpha) times the one before, past the first ten steps.
+        servo_share: how far a step misses (1 - alpha) times the joint error before, as a share of alpha times the error;
+            four times as much in the first step, which starts the limbs.
         momentum_rate: drift of the angular momentum, relative, in 0.5 s of flailing at 1/120 s; halves with the step.
         torque_excess: how far a torque may exceed its bound, relative.
         replay_m: position error of any segment of a replayed motion.
@@ -32,7 +33,7 @@ class Subject:
     name: str
     make: Callable[..., Engine]
     fall_m: float
-    servo_rad: float
+    servo_share: float
     momentum_rate: float
     torque_excess: float
     replay_m: float
@@ -40,7 +41,7 @@ class Subject:
 
 SUBJECTS = (
     Subject(
-        "mujoco", MujocoEngine, fall_m=1e-9, servo_rad=1e-4, momentum_rate=0.15, torque_excess=1e-12, replay_m=1e-3
+        "mujoco", MujocoEngine, fall_m=1e-9, servo_share=0.02, momentum_rate=0.15, torque_excess=1e-12, replay_m=1e-3
     ),
 )
 

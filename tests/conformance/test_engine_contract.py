@@ -112,16 +112,16 @@ def test_joint_error_falls_by_one_minus_alpha(
         target + rng.uniform(-0.3, 0.3, len(target)), character.lower_limits + 0.05, character.upper_limits - 0.05
     )
     subject_engine.reset(at_rest(start))
-    error, ratio_error = start - target, []
+    error, misses = start - target, []
     for _ in range(40):
         servo_toward(subject_engine, target, alpha)
         subject_engine.step()
         assert np.all(np.abs(subject_engine.servo_torques()) < 0.999 * subject_engine.torque_bounds)
         after = subject_engine.state().pose.angles - target
-        ratio_error.append(np.max(np.abs(after - (1.0 - alpha) * error)))
+        misses.append(np.max(np.abs(after - (1.0 - alpha) * error)) / (alpha * np.max(np.abs(error))))
         error = after
-    assert max(ratio_error[:10]) < 10.0 * subject.servo_rad  # the first steps accelerate limbs
-    assert max(ratio_error[10:]) < subject.servo_rad
+    assert misses[0] < 4.0 * subject.servo_share
+    assert max(misses[1:]) < subject.servo_share
 
 
 def test_alpha_is_a_rate_whatever_the_step(subject: Subject, character: Character):
@@ -149,7 +149,7 @@ def test_servo_torques_stay_within_their_bounds(subject: Subject, scale: float, 
         engine.reset(tumbling(character, rng, 1.2))
         for step in range(90):
             if step % 12 == 0:
-                target = random_angles(character, rng, 0.9)
+                target = random_angles(character, rng, 0.6)
             servo_toward(engine, target, 0.2)
             engine.step()
             use = np.abs(engine.servo_torques()) / (scale * character.torque_bounds)

@@ -105,7 +105,7 @@ def test_servo_rows_are_the_joints_own(engine: MujocoEngine, rolling: SimState):
     engine.set_servo(np.linspace(-1, 1, 35))
     engine.step()
     np.testing.assert_allclose(engine.data.qfrc_constraint[ROOT:], engine.servo_torques(), rtol=1e-12)
-    np.testing.assert_allclose(engine.data.qvel[ROOT:], np.linspace(-1, 1, 35), atol=0.04)
+    np.testing.assert_allclose(engine.data.qvel[ROOT:], np.linspace(-1, 1, 35), atol=0.15)
 
 
 def test_model_has_the_characters_mass_and_limits(engine: MujocoEngine, character: Character):
