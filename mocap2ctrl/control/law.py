@@ -32,8 +32,8 @@ IntArray = npt.NDArray[np.int64]
 EXIT_NEVER, EXIT_TIME, EXIT_LEFT, EXIT_RIGHT = 0, 1, 2, 3
 SWING_AUTO, SWING_LEFT, SWING_RIGHT = 0, 1, 2
 BALANCE_LENGTH_M = 0.1
-MAX_SERVO_VELOCITY = 40.0
-"""rad/s; faster than a hand moves, so that a far target asks for a finite acceleration."""
+MAX_SERVO_VELOCITY = 20.0
+"""rad/s: about what the fastest kicks and throws need. Falling, flailing bodies diverge less often than with 40."""
 
 # A controller's memory between steps.
 STATE, STATE_TIME, STEP, LOAD, PRESSURE, WAS_LOADED = 0, 1, 2, 3, 5, 11

@@ -32,7 +32,7 @@ from mocap2ctrl.prior.pca import Prior
 from mocap2ctrl.simulation.engine import make_engine
 from mocap2ctrl.types import Array
 
-TERMS = ("likelihood", "stability", "prior", "contact")
+TERMS = ("likelihood", "velocity", "stability", "prior", "contact")
 CHUNK = 6
 """Parameter vectors a task: small enough to balance workers, large enough to hide the cost of a message."""
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import evaluation_points, marker_layout, points_world, segment_frames
+from mocap2ctrl.character.kinematics import (
+    centre_of_mass,
+    evaluation_points,
+    marker_layout,
+    points_world,
+    segment_frames,
+)
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.types import Array, MotionClip
 
@@ -19,11 +25,13 @@ class MarkerTarget:
         fps: frames a second; the first frame is at time 0.
         markers: (T, 3 S, 3) world positions, metres.
         points: (T, E, 3) evaluation points, for errors in reports.
+        com: (T, 3) centre of mass, metres.
     """
 
     fps: float
     markers: Array
     points: Array
+    com: Array
 
     def __len__(self) -> int:
         return len(self.markers)
@@ -34,7 +42,8 @@ def marker_target(character: Character, clip: MotionClip) -> MarkerTarget:
     positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
     segment, local = marker_layout(character)
     markers = points_world(positions, orientations, segment, local)
-    return MarkerTarget(clip.fps, markers, evaluation_points(character, positions, orientations))
+    points = evaluation_points(character, positions, orientations)
+    return MarkerTarget(clip.fps, markers, points, centre_of_mass(character, positions, orientations))
 
 
 def joint_error(simulated: Array, reference: Array) -> Array:

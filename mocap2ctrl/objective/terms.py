@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import marker_layout, points_world
+from mocap2ctrl.character.kinematics import centre_of_mass, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.objective.target import MarkerTarget
@@ -20,6 +20,9 @@ from mocap2ctrl.types import Array
 DIVERGED_CM2 = 1e4
 """Cost of a frame that a diverged simulation never reached: markers one metre off. Larger distances are cut there too."""
 
+HORIZON_S = 0.3
+"""How far ahead a velocity error is looked at: about half a step of walking."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -27,12 +30,14 @@ class Weights:
 
     Attributes:
         likelihood: of the markers, per cm^2.
+        velocity: of the centre of mass's velocity, as the distance that its error grows to in `HORIZON_S`, per cm^2.
         stability: of the pose held past the end, per cm^2.
         prior: of parameters outside their ranges, per spread.
         contact: of each contact change beyond the first between two state changes.
     """
 
     likelihood: float = 1.0
+    velocity: float = 1.0
     stability: float = 0.5
     prior: float = 1.0
     contact: float = 0.2
@@ -83,10 +88,12 @@ class Objective:
         evidence = max(min(end_frame + 1, len(self.target)) - first_frame, 0)
         squared = self.marker_distances(rollouts, first_frame, end_frame)
         inside, beyond = squared[:, :evidence], squared[:, evidence:]
+        drift = self.predicted_drift(rollouts, first_frame, min(end_frame, len(self.target) - 1))
         empty = np.empty((len(squared), 0))
         w = self.weights
         return (
             TermValue("likelihood", "cm^2", w.likelihood, _mean_over_frames(inside), inside),
+            TermValue("velocity", "cm^2", w.velocity, drift.mean(axis=1), drift),
             TermValue("stability", "cm^2", w.stability, _mean_over_frames(beyond), beyond),
             TermValue("prior", "spreads", w.prior, penalty, empty),
             TermValue("contact", "changes", w.contact, self.extra_contact_changes(rollouts), empty),
@@ -102,6 +109,20 @@ class Objective:
         markers = points_world(rollouts.positions[:, rows], rollouts.orientations[:, rows], segment, local)
         frames = np.minimum(np.arange(first_frame, end_frame + 1), len(self.target) - 1)
         squared = 1e4 * np.sum((markers - self.target.markers[frames]) ** 2, axis=-1).mean(axis=-1)
+        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+
+    def predicted_drift(self, rollouts: Rollouts, first_frame: int, last_frame: int) -> Array:
+        """(P, F) squared distance in cm^2 that the velocity error of the centre of mass makes in `HORIZON_S`.
+
+        Ours, not the paper's: a window that ends in the right pose with the wrong momentum is a bad place to freeze a state,
+        and only the next windows would tell. Velocities are differences between neighbouring frames.
+        """
+        if last_frame <= first_frame:
+            return np.zeros((len(rollouts.positions), 1))
+        rows = slice(first_frame - rollouts.first_frame, last_frame - rollouts.first_frame + 1)
+        com = centre_of_mass(self.character, rollouts.positions[:, rows], rollouts.orientations[:, rows])
+        error = np.diff(com - self.target.com[first_frame : last_frame + 1], axis=1) * self.target.fps
+        squared = 1e4 * HORIZON_S**2 * np.sum(error**2, axis=-1)
         return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
 
     def extra_contact_changes(self, rollouts: Rollouts) -> Array:
