@@ -99,23 +99,24 @@ def fit(
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
     character = load_character(height_m=height_m)
     make_engine(engine, character)
+    pose_prior = load_prior("identity" if prior in ("auto", "none") else prior, character)
     loaded = load_motion(motion, character, time_range=time_range, cycles=cycles)
     if loaded.clip.duration_s < 0.1:
         raise ConfigError(f"{motion}: lasts {loaded.clip.duration_s:.2f} s; a fit needs at least 0.1 s of motion")
-    on_input(loaded)
     folder = Path(output) if output is not None else Path("captures") / Path(motion).stem
     capture = Capture(
         folder=folder,
         character=character,
-        prior=load_prior("identity" if prior in ("auto", "none") else prior, character),
+        prior=pose_prior,
         reference=loaded.clip,
         source_points=loaded.source_points,
         config=config,
         run={"engine": engine, "torque_scale": float(torque_scale), "cycles": cycles, "command": command},
     )
-    if resume and (folder / CONFIG).exists() and load_capture(folder).controller is not None:
+    if resume and (folder / CONFIG).exists() and load_capture(folder).complete:
         raise CaptureError(f"{folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew")
     prepare_folder(folder, resume=resume, overwrite=overwrite)
+    on_input(loaded)
     outcome = fit_capture(capture, workers, resume, on_progress)
     evaluation, run = evaluate(outcome.capture)
     warnings = (*loaded.warnings, *capture_warnings(outcome.capture))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
 
@@ -74,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             torque_scale=options.torque_limit,
             resume=options.resume,
             overwrite=options.overwrite,
-            command=shlex.join(["mocap2ctrl", *sys.argv[1:]]),
+            command=options.command_line,
             on_progress=display.progress,
             on_input=display.input,
         )
@@ -97,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_summary(result)
     if outcome.interrupted:
-        note("interrupted: the controller is the best so far")
+        note("interrupted: the controller is the best so far; go on with --resume")
         return 130
     return 0
 

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if module is None:
         parser.print_help()
         return BAD_INPUT
+    options.command_line = shlex.join([parser.prog, *given])
     try:
         return int(module.run(options))
     except Mocap2CtrlError as error:

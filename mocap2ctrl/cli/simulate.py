@@ -88,7 +88,8 @@ def _label(options: argparse.Namespace) -> str:
     if options.seconds:
         parts.append(f"{options.seconds:g}s")
     if options.push:
-        parts.append("push_" + "_".join(f"{v:g}" for v in options.push))
+        force = "_".join(f"{v:g}" for v in options.push)
+        parts.append(f"push_{force}_at_{options.push_at:g}s_for_{options.push_for:g}s")
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     if options.engine:

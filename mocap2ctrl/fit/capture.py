@@ -71,6 +71,11 @@ class Capture:
         """The factor on torque bounds that the controller was fitted with."""
         return float(self.run.get("torque_scale", 1.0))
 
+    @property
+    def complete(self) -> bool:
+        """Whether the fit has ended by itself; one that Ctrl-C ended has a controller but can be resumed."""
+        return self.controller is not None and self.controller.provenance.get("complete") is not False
+
     def finished_controller(self) -> Controller:
         """The controller.
 

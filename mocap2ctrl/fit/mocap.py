@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -92,12 +92,13 @@ def fit_capture(
         prior=capture.prior,
     )
     begun, cpu = time.perf_counter(), _cpu_seconds()
-    journal = Journal(capture.folder / JOURNAL, _key(capture), resume)
-    save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
-    log = _Log(capture, begun)
     best: Stage | None = None
     interrupted = False
-    with closing(journal), closing(log), EvaluationPool(setup, workers, journal) as pool:
+    with ExitStack() as stack:
+        journal = stack.enter_context(closing(Journal(capture.folder / JOURNAL, _key(capture), resume)))
+        save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
+        log = stack.enter_context(closing(_Log(capture, begun)))
+        pool = stack.enter_context(EvaluationPool(setup, workers, journal))
         watch = _Watch(log, on_progress, begun, config.generations)
         try:
             for stage in _stages(pool, capture, dense, watch.generation):
@@ -110,7 +111,7 @@ def fit_capture(
         evaluations = pool.evaluations
     if best is None:
         raise RuntimeError("the method yielded no stage")
-    controller = replace(best.controller, provenance=provenance(capture))
+    controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
     finished = replace(capture, controller=controller)
     save_result(finished)
     wall = time.perf_counter() - begun

@@ -1,0 +1,201 @@
+"""Fits from end to end without their reports: better than the guess, reproducible, structured as the algorithms say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
+
+from mocap2ctrl import api
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Exit
+from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.fit.capture import CONTROLLER
+from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
+from mocap2ctrl.fit.incremental import last_states_problem, stage_ends, window_cost, with_new_state
+from mocap2ctrl.fit.mocap import FitProgress, fit_capture
+from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshot
+from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.motion.clips import resample, state
+
+pytestmark = needs_walk
+
+
+@pytest.fixture(scope="module")
+def evaluator(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Evaluator:
+    return tiny_setup(tiny_capture(tmp_path_factory.mktemp("fit") / "c", character, seconds=0.8)).evaluator()
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Controller:
+    """Four states of 0.2 s, as guessed from the walk."""
+    clip = resample(tiny_capture(tmp_path_factory.mktemp("chain") / "c", character, seconds=0.8).reference, 120.0)
+    turns = heading_rotations(clip, 0.0)
+    states = [reference_state(str(i + 1), clip, turns, 0.2 * i, 0.2 * (i + 1), character) for i in range(4)]
+    leaving = [replace(s, exit=Exit("time", 0.2, str(i + 2))) for i, s in enumerate(states[:-1])]
+    return Controller((*leaving, states[-1]), state(clip, 0))
+
+
+def costs_by_stage(folder: Path) -> dict[str, list[float]]:
+    costs: dict[str, list[float]] = {}
+    for line in (folder / "log.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        if entry["event"] == "generation":
+            costs.setdefault(entry["stage"], []).append(entry["cost"])
+    return costs
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "batch"}, {"prior": "walk"}, {"starts": 2, "try_without": True}], ids=str
+)
+def test_a_fit_beats_its_guess(tmp_path: Path, character: Character, settings: dict[str, Any]) -> None:
+    outcome = tiny_fit(tmp_path / "walk", character, **{"generations": 6, **settings})
+    first, *_ = costs_by_stage(outcome.capture.folder).values()
+    assert first[-1] < 0.9 * first[0]
+    assert not outcome.interrupted
+    assert outcome.capture.complete
+    assert outcome.cost > 0
+    evaluation, _ = api.evaluate(outcome.capture)
+    assert evaluation.joint_error_cm < 25
+
+
+def test_the_cost_reported_is_the_controller_s_own(tmp_path: Path, character: Character) -> None:
+    """Simulated anew from what was saved, over the whole clip."""
+    outcome = tiny_fit(tmp_path / "walk", character)
+    capture = api.load(outcome.capture.folder)
+    fresh = tiny_setup(capture).evaluator()
+    end = len(fresh.objective.target) - 1
+    assert window_cost(fresh, capture.finished_controller(), end) == pytest.approx(outcome.cost, rel=1e-12)
+
+
+def test_the_seed_alone_decides(tmp_path: Path, character: Character) -> None:
+    files = {
+        name: (tiny_fit(tmp_path / name, character, seconds=0.2, seed=seed).capture.folder / CONTROLLER).read_bytes()
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    }
+    assert files["a"] == files["b"]
+    assert files["a"] != files["c"]
+
+
+def test_progress_never_goes_back_and_ends_at_one(tmp_path: Path, character: Character) -> None:
+    seen: list[FitProgress] = []
+    outcome = fit_capture(tiny_capture(tmp_path / "walk", character), 1, False, seen.append)
+    assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
+    assert [p.evaluations for p in seen] == sorted(p.evaluations for p in seen)
+    assert seen[-1].fraction == pytest.approx(1.0)
+    assert seen[-1].evaluations == outcome.evaluations
+    assert {(p.stage, p.stages) for p in seen} == {(1, 2), (2, 2)}
+
+
+def test_ctrl_c_before_the_first_stage_keeps_the_journal(tmp_path: Path, character: Character) -> None:
+    """KeyboardInterrupt is what Python makes of SIGINT; after it the fit goes on to the same end."""
+
+    def interrupt(progress: FitProgress) -> None:
+        raise KeyboardInterrupt
+
+    capture = tiny_capture(tmp_path / "walk", character)
+    with pytest.raises(KeyboardInterrupt):
+        fit_capture(capture, 1, False, interrupt)
+    assert not (capture.folder / CONTROLLER).exists()
+    fit_capture(capture, 1, resume=True)
+    tiny_fit(tmp_path / "plain", character)
+    assert (capture.folder / CONTROLLER).read_bytes() == (tmp_path / "plain" / CONTROLLER).read_bytes()
+
+
+@pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 7)])
+def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, count: int) -> None:
+    frames = round(seconds * 30) + 1
+    ends = stage_ends(frames, 30.0, stage_s)
+    assert len(ends) == count
+    assert ends[-1] == frames - 1
+    widths = np.diff([0, *ends])
+    assert widths.max() - widths.min() <= 1
+    assert widths.min() >= 1
+
+
+def test_a_new_state_follows_the_last_on_time(chain: Controller) -> None:
+    grown = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b: chain.states[1], 0.2, 0.4)
+    assert grown.states[0].exit == Exit("time", pytest.approx(0.2), "2")
+    early = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b: chain.states[1], 0.02, 0.4)
+    assert early.states[0].exit.time_s == EXIT_TIME_RANGE_S[0]
+
+
+def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_does(
+    evaluator: Evaluator, chain: Controller
+) -> None:
+    problem = last_states_problem(evaluator, chain, 24, FitConfig(), "x")
+    assert problem.free == (2, 3)
+    assert not problem.free_start
+    assert problem.first_frame == 12
+    whole = last_states_problem(evaluator, chain.with_states(chain.states[:2]), 12, FitConfig(), "x")
+    assert whole.free == (0, 1)
+    assert whole.free_start
+    assert whole.first_frame == 0
+
+
+def test_going_on_from_a_snapshot_is_going_through(evaluator: Evaluator, chain: Controller) -> None:
+    """The window simulated from where state 3 is entered has the bits of the whole simulation's end."""
+    problem = last_states_problem(evaluator, chain, 24, FitConfig(), "x")
+    part = evaluator.simulate(problem, [evaluator.spec(problem).mean])
+    everything = replace(problem, free=(0, 1, 2, 3), free_start=True, first_frame=0)
+    everything = replace(everything, snapshot=start_vector(chain.start))
+    whole = evaluator.simulate(everything, [evaluator.spec(everything).mean])
+    np.testing.assert_array_equal(part.qpos[0], whole.qpos[0, part.first_frame :])
+
+
+def test_the_mean_of_the_parameters_is_the_guess(evaluator: Evaluator, chain: Controller, character: Character) -> None:
+    problem = Problem(chain, (0, 1, 2, 3), True, start_vector(chain.start), 0, 24, Spreads(), "x")
+    spec = evaluator.spec(problem)
+    same = decode(problem, spec.mean, character, evaluator.prior, spec)
+    for a, b in zip(same.states, chain.states, strict=True):
+        np.testing.assert_allclose(a.target.angles, b.target.angles, atol=1e-12)
+        np.testing.assert_allclose(a.target.root_rotation, b.target.root_rotation, atol=1e-12)
+        np.testing.assert_array_equal(a.alpha, b.alpha)
+        assert a.exit == b.exit
+    np.testing.assert_allclose(same.start.pose.angles, chain.start.pose.angles, atol=1e-12)
+    np.testing.assert_allclose(same.start.root_velocity, chain.start.root_velocity, atol=1e-12)
+    assert len({p.name for p in spec.parameters}) == len(spec)
+    assert all(p.std > 0 and p.unit for p in spec.parameters)
+
+
+def test_arrays_and_controllers_say_the_same(evaluator: Evaluator, chain: Controller, character: Character) -> None:
+    """What the search simulated as arrays is what the decoded controller does."""
+    problem = Problem(chain, (0, 1, 2, 3), True, start_vector(chain.start), 0, 24, Spreads(), "x")
+    spec = evaluator.spec(problem)
+    values = spec.feasible(spec.values(0.3 * np.random.default_rng(1).normal(size=len(spec))))
+    terms = evaluator.terms(problem, [values])
+    controller = decode(problem, values, character, evaluator.prior, spec)
+    cost = sum(t.weight * t.value[0] for t in terms if t.name != "prior")
+    assert window_cost(evaluator, controller, 24) == pytest.approx(cost, rel=1e-9)
+
+
+def test_a_state_that_is_never_entered_ends_at_the_window_s_end(evaluator: Evaluator, chain: Controller) -> None:
+    slow = chain.with_states([replace(chain.states[0], exit=Exit("time", 9.0, "2")), *chain.states[1:]])
+    snapshot = state_entry_snapshot(evaluator, slow, 2, 24)
+    problem = last_states_problem(evaluator, slow, 24, FitConfig(), "x")
+    assert snapshot.shape == problem.snapshot.shape
+    assert problem.first_frame == 24
+    assert np.isfinite([t.value[0] for t in evaluator.terms(problem, [evaluator.spec(problem).mean])]).all()
+
+
+@pytest.mark.parametrize("name", list(BUDGETS))
+def test_budgets_have_names(name: str) -> None:
+    assert budget(name) is BUDGETS[name]
+
+
+def test_an_unknown_budget_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="quick, default, thorough"):
+        budget("huge")
+
+
+def test_the_shortest_stages_end_without_nan(tmp_path: Path, character: Character) -> None:
+    """States of 0.05 s: exits may not be so short, so late states begin after the window; costs stay numbers."""
+    outcome = tiny_fit(tmp_path / "walk", character, seconds=0.5, stage_s=0.05, generations=1)
+    assert np.isfinite(outcome.cost)
+    assert len(costs_by_stage(outcome.capture.folder)) >= 8
