@@ -23,6 +23,7 @@ from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.target import marker_target
+from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.types import MotionClip, SimState
 
 DENSE_FPS = 120.0
@@ -188,7 +189,10 @@ def _key(capture: Capture) -> bytes:
         "prior": capture.prior.name,
     }
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    for array in (capture.reference.root_position, capture.reference.root_orientation, capture.reference.angles):
+    arrays = [capture.reference.root_position, capture.reference.root_orientation, capture.reference.angles]
+    if isinstance(capture.prior, PosePrior):
+        arrays += [capture.prior.basis, capture.prior.mean, capture.prior.sigma]
+    for array in arrays:
         digest.update(array.tobytes())
     return digest.digest()
 

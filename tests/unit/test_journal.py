@@ -6,6 +6,7 @@ import contextlib
 import resource
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
 from mocap2ctrl.fit.mocap import FitProgress, fit_capture
 from mocap2ctrl.fit.pool import TERMS, Journal
+from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.types import Array
 
 KEY = bytes(range(32))
@@ -60,7 +62,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_tells_what_was_recorded_to_the_bit(path: Path) -> None:
     records = costs(3, 18, 1)
-    records[1][4] = [np.nan, np.inf, -0.0, 5e-324]
+    records[1][4, :4] = [np.nan, np.inf, -0.0, 5e-324]
     written(path, records)
     told = read(path, records)
     assert [t.tobytes() for t in told] == [r.tobytes() for r in records]
@@ -204,6 +206,14 @@ class TestResumedFits:
         with pytest.raises(CaptureError, match="other input, settings or version"):
             fit_capture(capture, 1, resume=True)
         assert {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+    def test_a_prior_of_the_same_name_but_other_content_is_refused(self, tmp_path: Path, character: Character) -> None:
+        capture = tiny_capture(tmp_path / "walk", character, seconds=0.2, prior="walk", generations=1)
+        fit_capture(capture, 1, resume=False)
+        assert isinstance(capture.prior, PosePrior)
+        retrained = replace(capture, prior=replace(capture.prior, mean=capture.prior.mean * 0.99))
+        with pytest.raises(CaptureError, match="other input, settings or version"):
+            fit_capture(retrained, 1, resume=True)
 
     def test_a_disk_full_in_the_middle_is_resumed(self, whole: Path, tmp_path: Path, character: Character) -> None:
         data = (whole / JOURNAL).read_bytes()

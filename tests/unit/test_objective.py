@@ -13,7 +13,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.objective.target import MarkerTarget, joint_error, marker_target
-from mocap2ctrl.objective.terms import DIVERGED_CM2, Objective, TermValue, Weights, total
+from mocap2ctrl.objective.terms import DIVERGED_CM2, HORIZON_S, Objective, TermValue, Weights, total
 from mocap2ctrl.simulation.engine import mean_load_threshold_n
 from mocap2ctrl.types import Array, MotionClip
 
@@ -212,6 +212,47 @@ def test_a_window_wholly_past_the_end_has_no_likelihood(
     terms = terms_of(objective, sunk, window=(FRAMES + 1, FRAMES + 4))
     assert terms["likelihood"].value == pytest.approx([0.0])
     assert terms["stability"].per_frame == pytest.approx(np.full((1, 4), 4.0))
+
+
+@pytest.mark.parametrize("velocity", [(0.5, 0.0, 0.0), (0.1, -0.2, 0.2)])
+def test_a_wrong_momentum_costs_the_distance_that_it_grows_to(
+    character: Character, clip: MotionClip, objective: Objective, velocity: tuple[float, float, float]
+) -> None:
+    """A body that drifts away evenly: |v| times the horizon, squared, in cm; a constant displacement costs nothing here."""
+    rollouts = rollouts_of(character, clip)
+    drift = np.arange(FRAMES)[None, :, None, None] / 30.0 * np.array(velocity)
+    drifting = replace(rollouts, positions=rollouts.positions + 0.2 + drift)
+    expected = 1e4 * HORIZON_S**2 * float(np.dot(velocity, velocity))
+    assert terms_of(objective, drifting)["velocity"].value == pytest.approx([expected])
+    still = replace(rollouts, positions=rollouts.positions + 0.2)
+    assert terms_of(objective, still)["velocity"].value == pytest.approx([0.0], abs=1e-15)
+
+
+def test_momentum_is_looked_at_within_the_window_s_evidence_only(
+    character: Character, clip: MotionClip, objective: Objective
+) -> None:
+    """A leap outside frames 6 to 9 costs nothing, one inside does; a window of one frame has no velocity."""
+    rollouts = rollouts_of(character, clip.cut(4), first_frame=4)
+    outside, inside = np.zeros((2, 1, FRAMES - 4, 1, 1))
+    outside[0, 7:] = 0.05
+    inside[0, 5:] = 0.05
+    costs = [
+        terms_of(objective, replace(rollouts, positions=rollouts.positions + leap), window=(6, 9))["velocity"].value[0]
+        for leap in (outside, inside)
+    ]
+    assert costs[0] == pytest.approx(0.0, abs=1e-15)
+    assert costs[1] > 1.0
+    assert terms_of(objective, rollouts, window=(6, 6))["velocity"].value == pytest.approx([0.0])
+
+
+def test_a_divergence_costs_the_ceiling_in_momentum_too(
+    character: Character, clip: MotionClip, objective: Objective
+) -> None:
+    rollouts = rollouts_of(character, clip)
+    positions = rollouts.positions.copy()
+    positions[0, 9:] = np.nan
+    term = terms_of(objective, replace(rollouts, positions=positions))["velocity"]
+    assert term.per_frame[0] == pytest.approx([0.0] * 8 + [DIVERGED_CM2] * 3)
 
 
 def contact_rollouts(
