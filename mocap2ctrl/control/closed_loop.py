@@ -115,7 +115,8 @@ def run(
         root_mode: who holds the root; ROOT_STANCE but in experiments.
     """
     machines = len(program.root_alpha)
-    starts = np.ascontiguousarray(np.broadcast_to(starts, (machines, np.shape(starts)[-1])), dtype=float)
+    # A copy: read-only arrays are another type to numba, which would compile all of the loop once more.
+    starts = np.array(np.broadcast_to(starts, (machines, np.shape(starts)[-1])), dtype=float, order="C")
     begin = min(start_step(s) for s in starts)
     joints = len(engine.character.hinges)
     segments = len(engine.character.segments)
@@ -306,9 +307,9 @@ def compile_closed_loop(engine: Engine) -> None:
 
 def single_state_program(root_target: npt.ArrayLike, angle_target: npt.ArrayLike, alpha: float) -> Program:
     """One machine with one endless state that servos to a pose; for tests and experiments."""
-    angles = np.asarray(angle_target, float)
+    angles = np.array(angle_target, float)
     return Program(
-        root_target=np.asarray(root_target, float).reshape(1, 1, 4),
+        root_target=np.array(root_target, float).reshape(1, 1, 4),
         angle_target=angles.reshape(1, 1, -1),
         root_alpha=np.full((1, 1), alpha),
         alpha=np.full((1, 1, len(angles)), alpha),

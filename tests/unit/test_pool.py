@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from tiny_fit import needs_walk, tiny_capture, tiny_setup
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.control import closed_loop
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
@@ -54,6 +56,17 @@ def problem(tmp_path_factory: pytest.TempPathFactory, character: Character) -> P
 def two_workers(setup: EvaluationSetup) -> Iterator[EvaluationPool]:
     with EvaluationPool(setup, 2) as pool:
         yield pool
+
+
+def test_warming_up_compiles_what_evaluations_need(setup: EvaluationSetup, problem: Problem) -> None:
+    """Read-only arrays are another type to numba: a second variant costs each worker of a first fit many seconds."""
+    with EvaluationPool(setup, 1) as pool:
+        closed_loop.compile_closed_loop(pool.evaluator.engine)
+        compiled = list(closed_loop._mujoco_loop.signatures)
+        pool.evaluate([(problem, samples(pool, problem, 3))])
+        fixed = replace(problem, free_start=False)
+        pool.evaluate([(fixed, samples(pool, fixed, 1))])
+    assert list(closed_loop._mujoco_loop.signatures) == compiled
 
 
 def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -> Array:
