@@ -9,6 +9,8 @@ evaluation, replay = mocap2ctrl.evaluate(capture)
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -27,3 +29,14 @@ def __getattr__(name: str) -> Any:
     from mocap2ctrl import api
 
     return getattr(api, name)
+
+
+class _Package(ModuleType):
+    """Keeps `mocap2ctrl.fit` the function: the import system would bind the folder `fit/` here under the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

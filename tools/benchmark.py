@@ -233,7 +233,10 @@ TABLES: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
 
 
 def print_table(rows: list[Row]) -> None:
-    """Markdown: for each number its median and worst over seeds."""
+    """Markdown: for each number its median and worst over seeds; one line an experiment where names have parts."""
+    if all(" | " in row.name for row in rows):
+        print_experiments(rows)
+        return
     print("| | engine | median | worst | unit | seeds |\n|---|---|---|---|---|---|")
     for name in dict.fromkeys(row.name for row in rows):
         same = [row for row in rows if row.name == name]
@@ -241,6 +244,24 @@ def print_table(rows: list[Row]) -> None:
         seeds = ", ".join(str(row.seed) for row in same if row.seed is not None) or "–"
         cells = (f"{statistics.median(values):.2f}", f"{max(values):.2f}") if values else ("–", "–")
         print(f"| {name} | {same[0].engine} | {cells[0]} | {cells[1]} | {same[0].unit} | {seeds} |")
+
+
+def print_experiments(rows: list[Row]) -> None:
+    """Markdown: rows whose names are `experiment | … | quantity`, a line an experiment, a column a quantity."""
+    cells = {tuple(row.name.rsplit(" | ", 1)): row for row in rows}
+    experiments = dict.fromkeys(experiment for experiment, _ in cells)
+    quantities = dict.fromkeys(quantity for _, quantity in cells)
+    parts = max(experiment.count(" | ") for experiment in experiments) + 1
+    units = {row.name.rsplit(" | ", 1)[1]: row.unit for row in rows}
+    print(
+        "| "
+        + " | ".join(["motion", "root held by", "α", "γ / 120"][:parts] + [f"{q}, {units[q]}" for q in quantities])
+        + " |"
+    )
+    print("|---" * (parts + len(quantities)) + "|")
+    for experiment in experiments:
+        values = [cells[experiment, q].value for q in quantities]
+        print(f"| {experiment} | " + " | ".join("–" if v is None else f"{v:.3g}" for v in values) + " |")
 
 
 def main() -> int:
@@ -255,7 +276,9 @@ def main() -> int:
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds")
     parser.add_argument("--workers", type=int, help="processes (default: all cores)")
     parser.add_argument("--results", type=Path, help="append rows to this file")
-    parser.add_argument("--table-of", type=Path, nargs="+", metavar="FILE", help="print the rows of these files; run nothing")
+    parser.add_argument(
+        "--table-of", type=Path, nargs="+", metavar="FILE", help="print the rows of these files; run nothing"
+    )
     options = parser.parse_args()
     if options.table_of:
         lines = [line for path in options.table_of for line in path.read_text("utf-8").splitlines()]

@@ -9,7 +9,9 @@ Departures from the paper, with the experiments in docs/actuation.md:
 * Root. Eq. (4), (6) and Algorithm 1 give the root's outside torque back to the *swing* thigh, which diverges on the ground.
   Here the loaded hips hold the root, with no torque from outside: the hip's velocity is chosen so that the pelvis, seen from
   the thigh's present angular velocity, turns as Eq. (4) asks; its torque is bounded and solved together with the contacts.
-  In double support each hip does so by its share of the load. No loaded foot: no root servo.
+  In double support each hip does so by its share of the load. Loads are running means over some 0.1 s: with the load itself, a
+  foot that bounces changes its hip's task at every touch and bounces the more. In flight the shares fade: no root servo.
+* Limits. A servo never asks for a velocity that would take its hinge past its limit within the step; the root's hold did so.
 * Balance. The direction of d alone is noise near balance, so the slerp's fraction is theta_3 min(1, |d| / 0.1 m); the printed
   second term of d reads COP - COP, and the centre of mass's velocity stands there, as in Yin 2007.
 """
@@ -35,9 +37,15 @@ BALANCE_LENGTH_M = 0.1
 MAX_SERVO_VELOCITY = 20.0
 """rad/s: about what the fastest kicks and throws need. Falling, flailing bodies diverge less often than with 40."""
 
+SUPPORT_SMOOTHING = 0.1
+"""Share of the present load that enters a foot's running mean in each step: a bouncing foot keeps its hip's role for a while."""
+
+FULL_SUPPORT = 0.5
+"""Load, as a fraction of body weight, from which the hips hold the root fully."""
+
 # A controller's memory between steps.
-STATE, STATE_TIME, STEP, LOAD, PRESSURE, WAS_LOADED = 0, 1, 2, 3, 5, 11
-MEMORY_SIZE = 13
+STATE, STATE_TIME, STEP, LOAD, PRESSURE, WAS_LOADED, SUPPORT = 0, 1, 2, 3, 5, 11, 13
+MEMORY_SIZE = 15
 
 
 class Program(NamedTuple):
@@ -75,6 +83,7 @@ class BodyArrays(NamedTuple):
         lower, upper: (J,) joint limits.
         time_step_s: of the simulation.
         load_threshold_n: ground force above which a foot counts as loaded.
+        weight_n: body weight.
     """
 
     hip_column: IntArray
@@ -83,6 +92,7 @@ class BodyArrays(NamedTuple):
     upper: Array
     time_step_s: float
     load_threshold_n: float
+    weight_n: float
 
 
 def body_arrays(character: Character, time_step_s: float) -> BodyArrays:
@@ -108,6 +118,7 @@ def body_arrays(character: Character, time_step_s: float) -> BodyArrays:
         upper=np.array(character.upper_limits),
         time_step_s=time_step_s,
         load_threshold_n=mean_load_threshold_n(character),
+        weight_n=9.81 * character.mass_kg,
     )
 
 
@@ -181,16 +192,25 @@ def advance_state_machine(program, p, memory, body):  # type: ignore[no-untyped-
 
 
 @njit
+def follow_support(memory):  # type: ignore[no-untyped-def]
+    """Updates the running means, in `memory`, of the loads on the feet."""
+    for side in range(2):
+        memory[SUPPORT + side] += SUPPORT_SMOOTHING * (memory[LOAD + side] - memory[SUPPORT + side])
+
+
+@njit
 def support_shares(program, state, memory, body, shares):  # type: ignore[no-untyped-def]
-    """Writes each hip's share (2,) in holding the root: its part of the load, 0 for a state's named swing leg."""
+    """Writes each hip's share (2,) in holding the root: its part of the mean load, 0 for a state's named swing leg.
+
+    They add up to 1 from `FULL_SUPPORT` on, and fade to nothing with the load.
+    """
     total = 0.0
     for side in range(2):
-        loaded = memory[LOAD + side] > body.load_threshold_n and program.swing[state] != SWING_LEFT + side
-        shares[side] = memory[LOAD + side] if loaded else 0.0
+        shares[side] = 0.0 if program.swing[state] == SWING_LEFT + side else memory[SUPPORT + side]
         total += shares[side]
-    if total > 0.0:
-        shares[0] /= total
-        shares[1] /= total
+    full = max(total, FULL_SUPPORT * body.weight_n)
+    shares[0] /= full
+    shares[1] /= full
 
 
 @njit
@@ -317,6 +337,7 @@ def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, h
     joints = velocity.shape[0]
     angles = program.angle_target[p, state].copy()
     shares = np.zeros(2)
+    follow_support(memory)
     support_shares(program, state, memory, body, shares)
     if memory[LOAD] + memory[LOAD + 1] > body.load_threshold_n:
         swing = 0 if shares[0] < shares[1] else 1
@@ -333,5 +354,7 @@ def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, h
             if shares[side] > 0.0:
                 stance_hip(qpos, qvel, body, side, shares[side], root_velocity, velocity)
     for j in range(joints):
-        velocity[j] = min(max(velocity[j], -MAX_SERVO_VELOCITY), MAX_SERVO_VELOCITY)
+        low = max(-MAX_SERVO_VELOCITY, min(0.0, (body.lower[j] - qpos[7 + j]) / body.time_step_s))
+        high = min(MAX_SERVO_VELOCITY, max(0.0, (body.upper[j] - qpos[7 + j]) / body.time_step_s))
+        velocity[j] = min(max(velocity[j], low), high)  # no muscle pushes a joint past its limit
     memory[STATE_TIME] += body.time_step_s
