@@ -281,7 +281,7 @@ def test_stance_hip_reaches_eq_4_in_single_support(
     assert np.median(beside_thigh) < 0.05
     assert np.max(beside_thigh) < 0.3
     free, _ = pelvis_step_errors(engine, character, start, tilt, ROOT_FREE)
-    assert np.median(free) > 1.5 * median  # without the stance hip the root does not follow
+    assert np.median(free) > 1.3 * np.median(errors)  # without the stance hip the root does not follow
 
 
 # Balance feedback.
