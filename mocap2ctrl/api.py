@@ -16,13 +16,13 @@ from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay, replay
-from mocap2ctrl.fit.capture import CONFIG, Capture, load_capture, prepare_folder, retarget_error_cm
+from mocap2ctrl.fit.capture import Capture, load_capture, prepare_folder, retarget_error_cm
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.mocap import FitOutcome, FitProgress, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.report.capture import write_outputs
+from mocap2ctrl.report.capture import REPORT, write_outputs
 from mocap2ctrl.simulation.engine import Engine, make_engine
 
 EVALUATION_FPS = 120.0
@@ -113,7 +113,7 @@ def fit(
         config=config,
         run={"engine": engine, "torque_scale": float(torque_scale), "cycles": cycles, "command": command},
     )
-    if resume and (folder / CONFIG).exists() and load_capture(folder).complete:
+    if resume and (folder / REPORT).exists() and load_capture(folder).complete:
         raise CaptureError(f"{folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew")
     prepare_folder(folder, resume=resume, overwrite=overwrite)
     on_input(loaded)
@@ -142,13 +142,21 @@ def evaluate(
     """Simulates a capture's controller and compares it with its reference, or with the motion file `reference`."""
     clip, points = capture.reference, capture.source_points
     if reference is not None:
-        loaded = load_motion(reference, capture.character, cycles=int(capture.run.get("cycles", 1)))
+        loaded = load_motion(
+            reference, capture.character, time_range=_time_range(capture), cycles=int(capture.run.get("cycles", 1))
+        )
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = replay(
         engine_for(capture, engine), capture.finished_controller(), judged_seconds(clip) + 0.1, fps=EVALUATION_FPS
     )
     return evaluate_replay(capture.character, run, clip, points), run
+
+
+def _time_range(capture: Capture) -> tuple[float, float] | None:
+    """The part of its input that a capture was fitted to, seconds; None for all."""
+    values = capture.reference.provenance.get("time_range_s")
+    return None if not values else (float(values[0]), float(values[1]))
 
 
 def simulate(

@@ -29,5 +29,9 @@ class ConfigError(Mocap2CtrlError):
     """An option or setting outside its range."""
 
 
+class FitError(Mocap2CtrlError):
+    """A fit that could not go on, through no fault of its input; what it has is kept."""
+
+
 class EngineError(Mocap2CtrlError):
     """A physics engine that is not installed or cannot run what was asked."""

@@ -2,6 +2,7 @@
 
     python tools/benchmark.py accuracy --seeds 1 2 3        joint error, falls, effort (hours; --quick: minutes)
     python tools/benchmark.py physics                       speed of the closed loop
+    python tools/benchmark.py servo                         softness of the servo rows: precision against speed
     python tools/benchmark.py actuation                     who holds the root: dense tracking without any fit
 
 Rows are `name, engine, value, unit, seed`. `--json` prints one object a line; `--results FILE` also appends them there, and
@@ -42,7 +43,7 @@ from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.objective.target import joint_error
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.simulation.mujoco import MujocoEngine
-from mocap2ctrl.types import MotionClip
+from mocap2ctrl.types import MotionClip, SimState
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -154,6 +155,57 @@ def physics(options: argparse.Namespace) -> Iterator[Row]:
         yield Row(f"{name}, closed loop, real time a core", engine.name, factor, "x", None)
 
 
+def servo(options: argparse.Namespace) -> Iterator[Row]:
+    """For several softnesses: how exactly a step removes alpha = 0.1, standing, and what a perturbed step costs."""
+    character = load_character()
+    for softness in (0.999, 0.998, 0.995, 0.99):
+        engine = MujocoEngine(character)
+        engine.model.dof_solimp[:, :2] = softness
+        ratios = step_ratios(engine, character)
+        for percentile in (5, 50, 95):
+            value = float(np.percentile(ratios, percentile))
+            yield Row(f"{softness} | {percentile} % of ratios after/before a step", engine.name, value, "", 3)
+        costs = [perturbed_step_us(engine, character, name) for name in ("walk", "jump", "cartwheel")]
+        yield Row(f"{softness} | a step with its controller", engine.name, float(np.mean(costs)), "µs", 0)
+
+
+def step_ratios(engine: MujocoEngine, character: Character) -> np.ndarray:
+    """Pose differences after a step over those before, of hinges that are not at their bounds; 0.9 is exact."""
+    rng = np.random.default_rng(3)
+    target = np.clip(
+        0.3 * rng.standard_normal(len(character.hinges)), 0.8 * character.lower_limits, 0.8 * character.upper_limits
+    )
+    engine.reset(SimState(character.zero_pose(), np.zeros(3), np.zeros(3), np.zeros(len(target))))
+    ratios = []
+    for step in range(60):
+        before = engine.state().pose.angles - target
+        engine.set_servo(-0.1 * before / TIME_STEP_S)
+        engine.step()
+        after = engine.state().pose.angles - target
+        free = (np.abs(engine.servo_torques()) < 0.99 * engine.torque_bounds) & (np.abs(before) > 0.02)
+        if step > 3:
+            ratios.append((np.abs(after) / np.abs(before))[free])
+    return np.concatenate(ratios)
+
+
+def perturbed_step_us(engine: MujocoEngine, character: Character, name: str) -> float:
+    """Microseconds a step over 20 half-second runs with targets disturbed by 0.15 rad; the least of three."""
+    clip = reference(CASES[name], character)
+    program = dense_program(clip, 0.1, 1.2)
+    noise = 0.15 * np.random.default_rng(0).standard_normal((20, 1, clip.angles.shape[1]))
+    many = {f: np.repeat(getattr(program, f), 20, axis=0) for f in ("root_target", "root_alpha", "alpha", "balance")}
+    times = np.repeat(program.exit_time_s, 20, axis=0)
+    program = program._replace(**many, exit_time_s=times, angle_target=program.angle_target + noise)
+    start = start_vector(state(clip, 0))
+    run(engine, program, start, 60)
+    seconds = []
+    for _ in range(3):
+        begun = time.process_time()
+        run(engine, program, start, 60)
+        seconds.append(time.process_time() - begun)
+    return 1e6 * min(seconds) / (20 * 60)
+
+
 def actuation(options: argparse.Namespace) -> Iterator[Row]:
     """Tracks references densely (a state each 1/60 s, targets ahead by one time constant) without any optimisation."""
     modes = {
@@ -228,6 +280,7 @@ def dense_program(clip: MotionClip, alpha: float, seconds: float) -> Program:
 TABLES: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
     "accuracy": accuracy,
     "physics": physics,
+    "servo": servo,
     "actuation": actuation,
 }
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from mocap2ctrl import __version__
-from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.errors import FitError, Mocap2CtrlError
 
 COMMANDS = {
     "fit": "fit a physics controller to a motion; writes a capture folder",
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(module.run(options))
     except Mocap2CtrlError as error:
-        return _fail(options, str(error), BAD_INPUT)
+        return _fail(options, str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
     except KeyboardInterrupt:
         return _fail(options, "interrupted; what was begun is kept, go on with --resume", INTERRUPTED)
     except BrokenPipeError:

@@ -16,7 +16,7 @@ class FitDisplay:
     """A progress bar; a context manager. Without a terminal it prints one line a stage instead."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, soft_wrap=True)
         self._bar = Progress(
             TextColumn("[bold]fit"),
             BarColumn(bar_width=24),

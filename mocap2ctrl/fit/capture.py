@@ -239,7 +239,7 @@ def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
     except CaptureError:
         raise
     except Exception as error:  # a damaged archive raises many kinds
-        raise CaptureError(f"{path}: cannot be read ({error}); restore the file or fit anew") from error
+        raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -70,8 +70,3 @@ class Search:
             self._strategy.tell(list(self._asked), list(costs))
         self._asked = None
         self.generation += 1
-
-    @property
-    def converged(self) -> bool:
-        """Whether cma's own stopping criteria are met."""
-        return bool(self._strategy.stop())

@@ -50,7 +50,7 @@ class FitConfig:
             ("method", f"one of {', '.join(METHODS)}", self.method in METHODS),
             ("seed", "a whole number from 0 on", self.seed >= 0),
             ("fps", "a divisor of 120 from 10 to 120", 10 <= self.fps <= 120 and (120 / self.fps) % 1 == 0),
-            ("stage_s", "0.05 to 1 s", 0.05 <= self.stage_s <= 1.0),
+            ("stage_s", "0.1 to 1 s", 0.1 <= self.stage_s <= 1.0),
             ("generations", "1 or more", self.generations >= 1),
             ("starts", "1 or more", self.starts >= 1),
             ("free_states", "1 or more", self.free_states >= 1),
@@ -59,6 +59,10 @@ class FitConfig:
         ):
             if not valid:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; allowed is {allowed}")
+        for table, low, allowed in (("spreads", 1e-9, "more than 0"), ("weights", 0.0, "0 or more")):
+            for name, value in asdict(getattr(self, table)).items():
+                if not low <= value < float("inf"):
+                    raise ConfigError(f"{table}.{name} is {value!r}; allowed is {allowed}")
 
 
 BUDGETS: Mapping[str, FitConfig] = {

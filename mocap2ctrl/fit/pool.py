@@ -11,9 +11,10 @@ import signal
 import struct
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -24,7 +25,7 @@ import numpy as np
 
 from mocap2ctrl.character.model import parse_character
 from mocap2ctrl.control.closed_loop import compile_closed_loop
-from mocap2ctrl.errors import CaptureError, Mocap2CtrlError
+from mocap2ctrl.errors import CaptureError, FitError
 from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.objective.target import MarkerTarget
 from mocap2ctrl.objective.terms import Objective, Weights
@@ -108,14 +109,15 @@ class EvaluationPool:
         for attempt in range(WORKER_RESTARTS):
             try:
                 if self._executor is None:
-                    self._executor = self._start()
+                    with _interrupts_ignored():
+                        self._executor = self._start()
                 return list(self._executor.map(_evaluate_in_worker, tasks))
             except BrokenProcessPool:
                 if self._executor is not None:
                     self._executor.shutdown(wait=False, cancel_futures=True)
                 self._executor = None
                 if attempt == WORKER_RESTARTS - 1:
-                    raise Mocap2CtrlError(
+                    raise FitError(
                         f"worker processes died {WORKER_RESTARTS} times in one generation, perhaps for lack of memory; "
                         "go on with --resume and fewer --workers"
                     ) from None
@@ -125,9 +127,24 @@ class EvaluationPool:
         compile_closed_loop(self.evaluator.engine)  # once here, so that workers find it in the cache
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(variable, "1")
-        return ProcessPoolExecutor(
+        executor = ProcessPoolExecutor(
             self._workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(self._setup,)
         )
+        executor.submit(os.getpid)  # starts all workers now, while they inherit that interrupts are ignored
+        return executor
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ctrl-C does nothing inside, in this process and in those that it starts; only the main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def term_values(evaluator: Evaluator, task: tuple[Problem, Array]) -> Array:

@@ -53,7 +53,7 @@ def read_motion(path: Path | str, character: Character) -> MotionClip:
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _clip({key: data[key] for key in data.files}, str(path), character)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise MotionFileError(f"{path}: not a readable motion .npz ({error})") from error
+        raise MotionFileError(f"{path}: not a readable motion .npz; give one that mocap2ctrl has written") from error
     except KeyError as error:
         raise MotionFileError(f"{path}: the entry {error} is missing; write the file again") from error
     except (TypeError, AttributeError) as error:

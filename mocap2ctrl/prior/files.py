@@ -44,7 +44,7 @@ def read_prior(path: Path | str, character: Character) -> PosePrior:
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             return _prior({key: data[key] for key in data.files}, str(path), character)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise PriorError(f"{path}: not a readable prior .npz ({error})") from error
+        raise PriorError(f"{path}: not a readable prior .npz; give one that train-prior has written") from error
     except KeyError as error:
         raise PriorError(f"{path}: the entry {error} is missing; train the prior again") from error
     except (TypeError, AttributeError) as error:

@@ -27,6 +27,7 @@ from mocap2ctrl.report.overlay import write_overlay
 from mocap2ctrl.types import MotionClip
 
 EXIT_KINDS = {"never": "hold", "time": "time", "left": "left contact", "right": "right contact"}
+REPORT = "report.html"
 REPORT_FPS = 60.0
 TERM_UNITS = {"likelihood": "cm²", "velocity": "cm²", "stability": "cm²", "prior": "spreads", "contact": "changes"}
 
@@ -55,7 +56,7 @@ def write_outputs(
     error = joint_error(capture.character, data.reference, data.simulated)
     video = capture.folder / "overlay.mp4"
     write_overlay(video, capture.character, data.reference, data.simulated, caption=state_caption(data, error))
-    write_report(capture.folder / "report.html", data, video=video)
+    write_report(capture.folder / REPORT, data, video=video)
 
 
 def report_data(
