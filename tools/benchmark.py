@@ -306,11 +306,8 @@ def print_experiments(rows: list[Row]) -> None:
     quantities = dict.fromkeys(quantity for _, quantity in cells)
     parts = max(experiment.count(" | ") for experiment in experiments) + 1
     units = {row.name.rsplit(" | ", 1)[1]: row.unit for row in rows}
-    print(
-        "| "
-        + " | ".join(["motion", "root held by", "α", "γ / 120"][:parts] + [f"{q}, {units[q]}" for q in quantities])
-        + " |"
-    )
+    heads = ["motion", "root held by", "α", "γ / 120"] if parts == 4 else ["solimp"]
+    print("| " + " | ".join(heads + [f"{q}, {units[q]}".rstrip(", ") for q in quantities]) + " |")
     print("|---" * (parts + len(quantities)) + "|")
     for experiment in experiments:
         values = [cells[experiment, q].value for q in quantities]

@@ -195,7 +195,7 @@ def test_an_unknown_budget_is_refused_with_the_known_ones() -> None:
 
 
 def test_the_shortest_stages_end_without_nan(tmp_path: Path, character: Character) -> None:
-    """States of 0.05 s: exits may not be so short, so late states begin after the window; costs stay numbers."""
-    outcome = tiny_fit(tmp_path / "walk", character, seconds=0.5, stage_s=0.05, generations=1)
+    """States of 0.1 s, as short as an exit may be; costs stay numbers."""
+    outcome = tiny_fit(tmp_path / "walk", character, seconds=0.5, stage_s=0.1, generations=1)
     assert np.isfinite(outcome.cost)
-    assert len(costs_by_stage(outcome.capture.folder)) >= 8
+    assert len(costs_by_stage(outcome.capture.folder)) == 5

@@ -62,7 +62,6 @@ def test_fit_resolves() -> None:
     assert callable_after("", "fit")
 
 
-@pytest.mark.xfail(strict=True, reason="the folder mocap2ctrl/fit hides the function of that name once it is imported")
 @pytest.mark.parametrize("before", ["mocap2ctrl.fit", "from mocap2ctrl.fit.config import budget"])
 def test_fit_resolves_whatever_was_imported_before(before: str) -> None:
     assert callable_after(before, "fit")
