@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
 from mocap2ctrl.control.closed_loop import start_vector
@@ -100,6 +101,8 @@ def fit_capture(
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
         log = stack.enter_context(closing(_Log(capture, begun)))
         pool = stack.enter_context(EvaluationPool(setup, workers, journal))
+        # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
+        stack.enter_context(threadpool_limits(limits=1))
         watch = _Watch(log, on_progress, begun, config.generations)
         try:
             for stage in _stages(pool, capture, dense, watch.generation):

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mocap2ctrl.character.model import parse_character
 from mocap2ctrl.control.closed_loop import compile_closed_loop
@@ -125,8 +126,6 @@ class EvaluationPool:
 
     def _start(self) -> ProcessPoolExecutor:
         compile_closed_loop(self.evaluator.engine)  # once here, so that workers find it in the cache
-        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            os.environ.setdefault(variable, "1")
         executor = ProcessPoolExecutor(
             self._workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(self._setup,)
         )
@@ -159,6 +158,7 @@ def _start_worker(setup: EvaluationSetup) -> None:
     global _worker_evaluator  # a worker process has one evaluator for its life
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what Ctrl-C means
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    threadpool_limits(limits=1)  # cores are shared out among workers, not among BLAS threads
     _worker_evaluator = setup.evaluator()
 
 
