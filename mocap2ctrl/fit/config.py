@@ -23,9 +23,9 @@ class FitConfig:
         fps: frames a second that the objective looks at; a divisor of 120.
         stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.
         generations: of CMA-ES in each optimisation of a stage.
-        starts: optimisations with different seeds for each proposed structure; the best is kept.
+        starts: optimisations with different seeds when a state is added; the best is kept.
         free_states: how many of the last states a stage optimises.
-        try_without: also re-optimise each stage without a new state, and keep the smaller structure if it is as good.
+        try_without: also re-optimise each stage without a new state, once, and keep the smaller structure if it is as good.
         first_sigma: step size of the first generation, in units of the spreads.
         spreads: of the first generation.
         weights: lambda of Eq. (8).
@@ -36,7 +36,7 @@ class FitConfig:
     seed: int = 1
     fps: float = 30.0
     stage_s: float = 0.2
-    generations: int = 150
+    generations: int = 120
     starts: int = 2
     free_states: int = 2
     try_without: bool = True

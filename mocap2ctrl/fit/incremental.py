@@ -76,15 +76,10 @@ def grow(
         begin_s = ends[index - 1] / fps if index else 0.0
         window = end + (stability_frames if index == len(ends) - 1 else 0)
         label = f"{end / fps:.2f} s"
-        if index == 0:
-            proposals = [controller]
-        else:
-            proposals = [with_new_state(controller, guess, begin_s, end / fps)]
-            if config.try_without:
-                proposals.append(controller)
-        problems = [
-            p for c in proposals for p in [last_states_problem(evaluator, c, window, config, label)] * config.starts
-        ]
+        proposal = controller if index == 0 else with_new_state(controller, guess, begin_s, end / fps)
+        problems = [last_states_problem(evaluator, proposal, window, config, label)] * config.starts
+        if index > 0 and config.try_without:
+            problems.append(last_states_problem(evaluator, controller, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
         results = optimise(
             pool,
