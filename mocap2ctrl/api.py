@@ -23,7 +23,8 @@ from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.report.capture import REPORT, write_outputs
-from mocap2ctrl.simulation.engine import Engine, make_engine
+from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.engine import Engine
 
 EVALUATION_FPS = 120.0
 

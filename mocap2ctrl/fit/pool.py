@@ -31,7 +31,7 @@ from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.objective.target import MarkerTarget
 from mocap2ctrl.objective.terms import Objective, Weights
 from mocap2ctrl.prior.pca import Prior
-from mocap2ctrl.simulation.engine import make_engine
+from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import Array
 
 TERMS = ("likelihood", "velocity", "stability", "prior", "contact")

@@ -7,13 +7,13 @@ channel order gets the character's motion back.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mocap2ctrl.character.model import Character, Segment
+from mocap2ctrl.files import write_text
 from mocap2ctrl.types import Array, MotionClip
 
 CENTIMETRES = 100.0
@@ -38,13 +38,10 @@ JOINT_NAMES = {
 
 def write_bvh(path: Path | str, clip: MotionClip, character: Character) -> None:
     """Write `clip` to a BVH file, under a temporary name first, so that a reader never sees half a file."""
-    path = Path(path)
     lines = ["HIERARCHY", *_joint_lines(character, 0, 0), "MOTION", f"Frames: {len(clip)}"]
     lines.append(f"Frame Time: {1.0 / clip.fps:.9f}")
     lines += [" ".join(f"{value:.6f}" for value in row) for row in _rows(clip, character)]
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def joint_name(segment: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import Mocap2CtrlError, MotionFileError
+from mocap2ctrl.files import write_arrays
 from mocap2ctrl.types import MotionClip
 
 FORMAT = 1
@@ -20,27 +20,23 @@ _ARRAYS = ("root_position", "root_orientation", "angles")
 
 def write_motion(path: Path | str, clip: MotionClip, character: Character) -> None:
     """Write `clip` to an `.npz`, under a temporary name first, so that a reader never sees half a file."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            format=FORMAT,
-            conventions=CONVENTIONS,
-            quaternion_order="wxyz",
-            name=clip.name,
-            character=character.name,
-            height_m=character.height_m,
-            hinge_names=np.array(character.hinge_names),
-            fps=clip.fps,
-            loop=clip.loop,
-            ends_standing=clip.ends_standing,
-            provenance=json.dumps(dict(clip.provenance)),
-            root_position=clip.root_position,
-            root_orientation=clip.root_orientation,
-            angles=clip.angles,
-        )
-    os.replace(temporary, path)
+    write_arrays(
+        path,
+        {
+            "format": FORMAT,
+            "conventions": CONVENTIONS,
+            "quaternion_order": "wxyz",
+            "name": clip.name,
+            "character": character.name,
+            "height_m": character.height_m,
+            "hinge_names": list(character.hinge_names),
+            "fps": clip.fps,
+            "loop": clip.loop,
+            "ends_standing": clip.ends_standing,
+            "provenance": json.dumps(dict(clip.provenance)),
+            **{name: getattr(clip, name) for name in _ARRAYS},
+        },
+    )
 
 
 def read_motion(path: Path | str, character: Character) -> MotionClip:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import Mocap2CtrlError, PriorError
+from mocap2ctrl.files import write_arrays
 from mocap2ctrl.prior.pca import PosePrior
 
 FORMAT = 1
@@ -19,19 +19,16 @@ _ARRAYS = ("basis", "mean", "sigma", "explained", "angle_centre")
 
 def save_prior(path: Path | str, prior: PosePrior) -> None:
     """Write a prior, under a temporary name first, so that a reader never sees half a file."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    arrays = {name: getattr(prior, name).astype(np.float32) for name in _ARRAYS}
-    with temporary.open("wb") as stream:
-        np.savez_compressed(
-            stream,
-            format=FORMAT,
-            name=prior.name,
-            hinge_names=np.array(prior.hinge_names),
-            provenance=json.dumps(dict(prior.provenance)),
-            **arrays,
-        )
-    os.replace(temporary, path)
+    write_arrays(
+        path,
+        {
+            "format": FORMAT,
+            "name": prior.name,
+            "hinge_names": list(prior.hinge_names),
+            "provenance": json.dumps(dict(prior.provenance)),
+            **{name: getattr(prior, name).astype(np.float32) for name in _ARRAYS},
+        },
+    )
 
 
 def read_prior(path: Path | str, character: Character) -> PosePrior:

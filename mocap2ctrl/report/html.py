@@ -13,10 +13,10 @@ from pathlib import Path
 import jinja2
 import numpy as np
 
+from mocap2ctrl.files import write_bytes
 from mocap2ctrl.report.clips import JointError, joint_error
 from mocap2ctrl.report.contact_sheet import contact_sheet
 from mocap2ctrl.report.data import ReportData, TermRow, Value
-from mocap2ctrl.report.files import write_bytes
 from mocap2ctrl.report.overlay import write_overlay
 from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_timeline, plot_torques
 from mocap2ctrl.report.style import DARK, LIGHT, Theme

@@ -12,9 +12,9 @@ import numpy as np
 
 from mocap2ctrl.character import Character
 from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.files import replacing
 from mocap2ctrl.report.camera import VirtualCamera, camera_path
 from mocap2ctrl.report.clips import sampled_frames
-from mocap2ctrl.report.files import replacing
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.render import draw_frames
 from mocap2ctrl.report.text import draw_text

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import EngineError
 from mocap2ctrl.types import Array, SimState
 
 TIME_STEP_S = 1.0 / 120.0
@@ -72,19 +71,6 @@ class Engine(Protocol):
 
     def segment_frames(self) -> tuple[Array, Array]:
         """World positions (S, 3) and orientations (S, 4) of the segments."""
-
-
-def make_engine(name: str, character: Character, *, torque_scale: float = 1.0) -> Engine:
-    """The engine called `name`, holding `character` on flat ground; torque bounds are scaled by `torque_scale`.
-
-    Raises:
-        EngineError: no such engine.
-    """
-    if name == "mujoco":
-        from mocap2ctrl.simulation.mujoco import MujocoEngine
-
-        return MujocoEngine(character, torque_scale=torque_scale)
-    raise EngineError(f"engine {name!r} is not available; choose 'mujoco'")
 
 
 def mean_load_threshold_n(character: Character) -> float:

@@ -14,7 +14,8 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import step_alpha
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine, make_engine, mean_load_threshold_n
+from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine, mean_load_threshold_n
 from mocap2ctrl.types import Array, Pose, SimState
 
 GRAVITY = np.array([0.0, 0.0, -9.81])

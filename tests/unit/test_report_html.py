@@ -13,9 +13,9 @@ import pytest
 from mocap2ctrl.character import load_character
 from mocap2ctrl.character.strength import directional_torque_limits, human_torque_limits, strength_table, without_side
 from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.files import replacing, write_bytes
 from mocap2ctrl.report.clips import joint_error
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow
-from mocap2ctrl.report.files import replacing, write_bytes
 from mocap2ctrl.report.html import report_html, state_caption, write_report
 from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_timeline, plot_torques
 from mocap2ctrl.report.style import DARK, DPI, LIGHT, WIDTH_IN
