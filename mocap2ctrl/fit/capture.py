@@ -103,13 +103,22 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
         if not (resume or overwrite):
             raise CaptureError(f"{folder}: holds a capture already; use --resume to go on, --overwrite, or another -o")
         if overwrite:
-            shutil.rmtree(folder)
+            _empty(folder)
     elif resume:
         raise CaptureError(f"{folder}: there is no capture to resume; leave --resume out")
     try:
         (folder / JOURNAL.parent).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CaptureError(f"{folder}: cannot be made ({error.strerror or error}); choose another -o") from error
+
+
+def _empty(folder: Path) -> None:
+    """Removes what is inside; the folder itself may be a link, a mount or the working directory, and stays."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _holds_capture(folder: Path) -> bool:

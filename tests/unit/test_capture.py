@@ -107,6 +107,20 @@ class TestPrepareFolder:
         prepare_folder(folder, resume=False, overwrite=True)
         assert [p.name for p in folder.iterdir()] == ["checkpoint"]
 
+    def test_overwrites_the_working_directory_and_what_a_link_points_to(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        link = tmp_path / "link"
+        link.symlink_to(folder)
+        prepare_folder(link, resume=False, overwrite=True)
+        assert link.is_symlink()
+        assert [p.name for p in folder.iterdir()] == ["checkpoint"]
+        (folder / "config.toml").touch()
+        (folder / "target.npz").touch()
+        monkeypatch.chdir(folder)
+        prepare_folder(Path(), resume=False, overwrite=True)
+        assert [p.name for p in folder.iterdir()] == ["checkpoint"]
+
     @pytest.mark.parametrize("name", ["notes.txt", "config.toml"])
     def test_never_empties_a_folder_that_is_no_capture(self, tmp_path: Path, name: str) -> None:
         """Other programs call their settings config.toml too."""
