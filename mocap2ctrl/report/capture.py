@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.character.strength import human_torque_limits
+from mocap2ctrl.character.strength import directional_torque_limits
 from mocap2ctrl.control.controller import Controller, ControlState
 from mocap2ctrl.evaluation.metrics import Evaluation, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay
@@ -24,6 +25,7 @@ from mocap2ctrl.report.clips import joint_error
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow, Value
 from mocap2ctrl.report.html import state_caption, write_report
 from mocap2ctrl.report.overlay import write_overlay
+from mocap2ctrl.report.torques import torque_rows
 from mocap2ctrl.types import MotionClip
 
 EXIT_KINDS = {"never": "hold", "time": "time", "left": "left contact", "right": "right contact"}
@@ -75,6 +77,7 @@ def report_data(
     log = read_log(capture.folder / LOG, capture)
     torques = run.frame_torques
     duration = max(reference.duration_s, 1e-9)
+    folder = shlex.quote(str(capture.folder))
     return ReportData(
         title=capture.reference.name,
         character=capture.character,
@@ -101,9 +104,9 @@ def report_data(
         provenance=_provenance(capture, controller),
         warnings=[*warnings, *torque_warnings(capture.character, run)],
         next_commands=[
-            (f"mocap2ctrl evaluate {capture.folder}", "joint error and falls, from controller.json as it stands"),
-            (f"mocap2ctrl simulate {capture.folder} --push 100 0 0", "push it and see"),
-            (f"mocap2ctrl simulate {capture.folder} --torque-limit 0.5", "the same with half the strength"),
+            (f"mocap2ctrl evaluate {folder}", "joint error and falls, from controller.json as it stands"),
+            (f"mocap2ctrl simulate {folder} --push 100 0 0", "push it and see"),
+            (f"mocap2ctrl simulate {folder} --torque-limit 0.5", "the same with half the strength"),
         ],
     )
 
@@ -155,18 +158,16 @@ def final_terms(log: Sequence[LogRow], capture: Capture) -> list[TermRow]:
 
 def torque_warnings(character: Character, run: Replay) -> list[str]:
     """Sentences on torques that no human has."""
-    limits = human_torque_limits(character)
-    torques = np.abs(run.torques)
-    beyond = torques > np.where(np.isfinite(limits), limits, np.inf)
+    limits = np.nan_to_num(directional_torque_limits(character), nan=np.inf)  # a direction is judged by its own limit
+    ratio = np.stack([-run.torques, run.torques], axis=-1) / limits
+    beyond = (ratio > 1.0).any(axis=(1, 2))
     if not beyond.any():
         return []
-    share = 100.0 * float(beyond.any(axis=1).mean())
-    worst = int(np.argmax(np.where(np.isfinite(limits), torques.max(axis=0) / limits, 0.0)))
-    name = character.hinge_names[worst].replace("_", " ")
-    peak = float(torques[:, worst].max())
+    rows = [row for row in torque_rows(character, run.torques) if row.human]
+    worst = max(rows, key=lambda row: row.peak / (row.human or math.inf))
     return [
-        f"in {share:.0f} % of the steps some joint is stronger than a human's; most of all {name}, "
-        f"{peak:.0f} N m where a human has {limits[worst]:.0f}"
+        f"in {100.0 * float(beyond.mean()):.0f} % of the steps some joint is stronger than a human's; most of all "
+        f"{worst.movement}, {worst.peak:.0f} N m where a human has {worst.human:.0f}"
     ]
 
 

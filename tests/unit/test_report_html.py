@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from mocap2ctrl.character import load_character
 from mocap2ctrl.character.strength import directional_torque_limits, human_torque_limits, strength_table, without_side
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.files import replacing, write_bytes
+from mocap2ctrl.report.capture import torque_warnings
 from mocap2ctrl.report.clips import joint_error
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow
 from mocap2ctrl.report.html import report_html, state_caption, write_report
@@ -261,6 +263,19 @@ def test_torque_rows_separate_directions_and_take_the_stronger_side(data: Report
     strongest = {row.joint: row.movement for row in strongest_per_joint(list(rows.values()))}
     assert strongest["ankle"] == "ankle plantarflexion"
     assert strongest["hip"] == "hip flexion"
+
+
+def test_a_torque_is_judged_by_the_limit_of_its_own_direction() -> None:
+    """Adduction of the hip has no known limit, so that of abduction says nothing about it."""
+    character = load_character()
+    torques = np.zeros((10, len(character.hinges)))
+    thigh = character.hinge_names.index("left_thigh.abduction")
+    torques[:, thigh] = -900.0
+    assert torque_warnings(character, SimpleNamespace(torques=torques)) == []  # type: ignore[arg-type]
+    torques[3:8, thigh] = 194.0
+    (text,) = torque_warnings(character, SimpleNamespace(torques=torques))  # type: ignore[arg-type]
+    assert text.startswith("in 50 % of the steps")
+    assert text.endswith("hip abduction, 194 N m where a human has 97")
 
 
 def test_human_limits_scale_with_mass_and_are_the_same_on_both_sides() -> None:
