@@ -19,6 +19,8 @@ from mocap2ctrl.motion.source import SourceMotion, rest_positions
 from mocap2ctrl.types import Array
 
 SNAP = np.cos(np.radians(35.0))
+STRAIGHT = 0.03
+"""Mean sine of the knees' bend, to either side of zero, that straight legs reach by noise and over-extension."""
 BEND_FADE = (0.10, 0.40)
 """Bend in radians below which its plane is noise, and above which it alone decides the twist."""
 
@@ -131,14 +133,14 @@ def _above_chest(body: Body) -> Array:
 
 
 def knees_bend_backwards(body: Body) -> bool:
-    """Whether the knees bend the way that knees do, given which side is left."""
+    """Whether the knees bend the way that knees do, given which side is left; straight legs do not say."""
     across = body.at("left", "hip") - body.at("right", "hip")
-    total = 0.0
+    sines = []
     for side in SIDES:
         thigh = body.at(side, "knee") - body.at(side, "hip")
         shank = body.at(side, "ankle") - body.at(side, "knee")
-        total += float(np.sum(np.cross(thigh, shank) * across))
-    return total >= 0.0
+        sines.append(np.sum(np.cross(unit(thigh), unit(shank)) * unit(across), axis=-1))
+    return float(np.mean(sines)) >= -STRAIGHT
 
 
 def _fixed_axis(body: Body, joint: int, directions: Array) -> Array:

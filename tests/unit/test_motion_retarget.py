@@ -222,6 +222,12 @@ def test_exchanged_sides_are_warned_about(character: Character, tmp_path: Path):
     assert "may be exchanged" in load_motion(tmp_path / "exchanged.bvh", character).warnings[0]
 
 
+@needs_data
+def test_straight_legs_are_not_taken_for_exchanged_ones(character: Character):
+    """Someone who stands with the knees pushed back by a fraction of a degree."""
+    assert load_motion(DATA / "stand_idle_games105.bvh", character, time_range=(0.0, 0.8)).warnings == ()
+
+
 # What it costs to give a source's pose to a body of other proportions; each about 10 % above what is reached.
 @needs_data
 @pytest.mark.parametrize(
