@@ -24,48 +24,84 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 done, 1 the job failed, 2 bad input."""
-    parser = _parser()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        try:
+            code = _run(given)
+        finally:  # here, and not when the interpreter ends, where nobody could answer for it
+            if sys.stdout is not None:  # None where the shell has closed it
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return FAILED
+    except OSError as error:
+        _discard_output()
+        print(f"mocap2ctrl: the output cannot be written ({error.strerror or error})", file=sys.stderr)
+        return FAILED
+    return code
+
+
+def _discard_output() -> None:
+    """Leads stdout nowhere, so that the interpreter's last flush does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run(given: Sequence[str]) -> int:
+    parser = _parser()
     command = next((a for a in given if not a.startswith("-")), None)
     module = None
     if command in COMMANDS:
         module = importlib.import_module(f"mocap2ctrl.cli.{command.replace('-', '_')}")
         module.add_arguments(parser.commands[command])
-    options = parser.parse_args(given)
+    try:
+        options = parser.parse_args(given)
+    except _UsageError as error:
+        return _fail(error.command, f"{error}; see {error.command} --help", BAD_INPUT, json_too="--json" in given)
     if module is None:
         parser.print_help()
         return BAD_INPUT
     options.command_line = shlex.join([parser.prog, *given])
+
+    def fail(message: str, code: int) -> int:
+        return _fail(f"mocap2ctrl {options.command}", message, code, json_too=options.json)
+
     try:
         return int(module.run(options))
     except Mocap2CtrlError as error:
-        return _fail(options, str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
+        return fail(str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
     except KeyboardInterrupt:
-        return _fail(options, "interrupted; what was begun is kept, go on with --resume", INTERRUPTED)
+        resumable = "; if its folder is there, go on with --resume" if options.command == "fit" else ""
+        return fail(f"interrupted{resumable}", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        raise
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
-        return _fail(options, f"{what}{error.strerror or error}", FAILED)
+        return fail(f"{what}{error.strerror or error}", FAILED)
 
 
-def _fail(options: argparse.Namespace, message: str, code: int) -> int:
+def _fail(command: str, message: str, code: int, *, json_too: bool) -> int:
     line = " ".join(message.split())
-    print(f"mocap2ctrl {options.command}: {line}", file=sys.stderr)
-    if getattr(options, "json", False):
+    print(f"{command}: {line}", file=sys.stderr)
+    if json_too:
         print(json.dumps({"error": line}))
     return code
 
 
+class _UsageError(Exception):
+    """Arguments that do not parse; `command` is whose help says more."""
+
+    def __init__(self, command: str, message: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line with exit code 2."""
+    """An argument parser that raises its errors."""
 
     commands: dict[str, argparse.ArgumentParser]
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
-        raise SystemExit(BAD_INPUT)
+        raise _UsageError(self.prog, message)
 
 
 def _parser() -> _Parser:

@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from mocap2ctrl import api
+    from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.evaluation.metrics import fall_time
     from mocap2ctrl.motion.bvh_writer import write_bvh
     from mocap2ctrl.motion.clips import resample
@@ -56,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
     reference = replace(capture.reference, loop=False)
     fell_at = fall_time(capture.character, replay, resample(reference, replay.clip.fps), seconds)
     folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{folder}: is a file; choose another -o")
     folder.mkdir(parents=True, exist_ok=True)
     write_motion(folder / "motion.npz", replay.clip, capture.character)
     write_bvh(folder / "motion.bvh", replay.clip, capture.character)

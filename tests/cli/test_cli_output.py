@@ -1,0 +1,79 @@
+"""What stdout and stderr get when they cannot be written, when arguments do not parse, and on Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from mocap2ctrl import api
+
+COMMAND = [sys.executable, "-m", "mocap2ctrl", "evaluate", "nowhere", "--json"]
+BUFFERED = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+UNBUFFERED = {**BUFFERED, "PYTHONUNBUFFERED": "1"}
+FULL = Path("/dev/full")
+
+
+@pytest.mark.parametrize("environment", [BUFFERED, UNBUFFERED], ids=["buffered", "unbuffered"])
+class TestOutputThatCannotBeWritten:
+    def test_a_closed_pipe_is_silent(self, environment: dict[str, str]) -> None:
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            ran = subprocess.run(
+                COMMAND, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment, check=False
+            )
+        finally:
+            os.close(writing)
+        assert ran.returncode == 1
+        assert all(line.startswith("mocap2ctrl evaluate: nowhere") for line in ran.stderr.splitlines())
+
+    @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+    def test_a_full_disk_is_one_line(self, environment: dict[str, str]) -> None:
+        with FULL.open("w") as out:
+            ran = subprocess.run(COMMAND, stdout=out, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+        assert ran.returncode == 1
+        assert "cannot be written" in ran.stderr.splitlines()[-1]
+        assert "Traceback" not in ran.stderr
+        assert "ignored" not in ran.stderr
+
+
+def test_a_closed_stdout_is_no_error_of_its_own() -> None:
+    ran = subprocess.run(
+        COMMAND, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: os.close(1), env=BUFFERED, check=False
+    )
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["fit", "x.bvh", "--height", "5"], ["fit"], ["evaluate", "x", "--what"]])
+def test_arguments_that_do_not_parse_are_an_object_too(run: Run, arguments: list[str]) -> None:
+    ran = run(*arguments, "--json")
+    assert ran.code == 2
+    assert set(ran.json) == {"error"}
+    assert ran.json["error"] in ran.err
+
+
+@pytest.mark.parametrize(("command", "resumable"), [("fit", True), ("evaluate", False), ("simulate", False)])
+def test_ctrl_c_promises_a_resume_only_where_there_is_one(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, resumable: bool
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "load", interrupt)
+    monkeypatch.setattr(api, "fit", interrupt)
+    ran = run(command, "walk")
+    assert ran.code == 130
+    assert "interrupted" in ran.err
+    assert ("--resume" in ran.err) == resumable
+
+
+def test_simulate_refuses_a_file_as_its_output_folder(run: Run, capture: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    run("simulate", capture, "--no-video", "-o", tmp_path / "file").refused("is a file")
+    assert (tmp_path / "file").read_text() == "x"
