@@ -22,7 +22,6 @@ from mocap2ctrl.fit.mocap import FitOutcome, FitProgress, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.report.capture import REPORT, write_outputs
 from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.simulation.engine import Engine
 
@@ -91,6 +90,8 @@ def fit(
     Raises:
         Mocap2CtrlError: input, settings or folder cannot be used; says why.
     """
+    from mocap2ctrl.report.capture import REPORT, write_outputs  # plots and video only when they are wanted
+
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None else fps)
     workers = default_workers() if workers is None else workers
@@ -143,9 +144,12 @@ def evaluate(
     """Simulates a capture's controller and compares it with its reference, or with the motion file `reference`."""
     clip, points = capture.reference, capture.source_points
     if reference is not None:
-        loaded = load_motion(
-            reference, capture.character, time_range=_time_range(capture), cycles=int(capture.run.get("cycles", 1))
-        )
+        loaded = load_motion(reference, capture.character)
+        if loaded.clip.provenance.get("sha256") == capture.reference.provenance.get(
+            "sha256"
+        ):  # its input: the same part
+            cycles = int(capture.run.get("cycles", 1))
+            loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = replay(

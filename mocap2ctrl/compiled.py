@@ -6,8 +6,10 @@ Here the cache folder's name is a digest of every source file of the package ins
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,23 +17,29 @@ from typing import Any
 
 PACKAGE = Path(__file__).parent
 
+CACHE_BYTES = 20_000_000
+"""Free space that a cache folder must have; what is compiled takes a few megabytes."""
+
 
 def _cache_directory() -> Path:
     digest = hashlib.sha256()
     for source in sorted(PACKAGE.rglob("*.py")):
         digest.update(source.read_bytes())
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    for parent in (Path(base), Path(tempfile.gettempdir())):
-        folder = parent / "mocap2ctrl" / digest.hexdigest()[:16]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(base) / "mocap2ctrl" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > CACHE_BYTES:
             return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="mocap2ctrl-"))
+    except OSError:
+        pass
+    private = Path(tempfile.mkdtemp(prefix="mocap2ctrl-"))  # nobody else's: what is cached is executable code
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    return private
 
 
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_cache_directory()))
+if "NUMBA_CACHE_DIR" not in os.environ:  # workers inherit it
+    os.environ["NUMBA_CACHE_DIR"] = str(_cache_directory())
 
 import numba  # noqa: E402
 from llvmlite import ir  # noqa: E402

@@ -26,7 +26,7 @@ import numpy as np
 from mocap2ctrl import api
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character, load_character
-from mocap2ctrl.character.strength import human_torque_limits
+from mocap2ctrl.character.strength import directional_torque_limits
 from mocap2ctrl.control.closed_loop import (
     ROOT_FREE,
     ROOT_STANCE,
@@ -118,7 +118,9 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
     evaluation, outcome, torques = result.evaluation, result.outcome, np.abs(result.replay.torques)
     hips = [i for i, n in enumerate(result.capture.character.hinge_names) if "thigh" in n]
     knees = [i for i, n in enumerate(result.capture.character.hinge_names) if "shank" in n]
-    beyond = torques > np.nan_to_num(human_torque_limits(result.capture.character), nan=np.inf)
+    limits = np.nan_to_num(directional_torque_limits(result.capture.character), nan=np.inf)
+    signed = result.replay.torques
+    beyond = (signed > limits[:, 1]) | (signed < -limits[:, 0])
     values = {
         "joint error": (evaluation.joint_error_cm, "cm"),
         "root-aligned error": (evaluation.root_aligned_error_cm, "cm"),

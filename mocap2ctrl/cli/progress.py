@@ -29,7 +29,7 @@ class FitDisplay:
             transient=True,
         )
         self._task: TaskID | None = None
-        self._stage = 0
+        self._stage, self._last = 0, ""
 
     def __enter__(self) -> FitDisplay:
         self._bar.start()
@@ -39,6 +39,8 @@ class FitDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        if self._bar.disable and self._last:
+            self._console.print(self._last, highlight=False)
 
     def input(self, motion: LoadedMotion) -> None:
         """Says what was understood of the input."""
@@ -58,6 +60,6 @@ class FitDisplay:
         text = f"stage {p.stage}/{p.stages} · {p.states} states · {p.error_cm:.1f} cm · {rate:,.0f} evaluations/s"
         if self._task is not None:
             self._bar.update(self._task, completed=p.fraction, description=text)
-        if self._bar.disable and p.stage != self._stage:
-            self._stage = p.stage
-            self._console.print(text, highlight=False)
+        if self._bar.disable and p.stage != self._stage and self._last:
+            self._console.print(self._last, highlight=False)
+        self._stage, self._last = p.stage, text
