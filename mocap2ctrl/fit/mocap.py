@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -201,12 +202,9 @@ def _key(capture: Capture) -> bytes:
 
 
 def _cpu_seconds() -> float:
-    import resource
-
-    return sum(
-        usage.ru_utime + usage.ru_stime
-        for usage in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    )
+    """Processor time of this process and of the workers that have ended, seconds."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 class _Log:
