@@ -35,6 +35,10 @@ DIVERGED_VELOCITY = 300.0
 """rad/s or m/s beyond which a simulation counts as diverged and is stopped."""
 
 
+_Recording = tuple[npt.NDArray[Any], ...]
+"""The arrays that a loop fills, in the order of `Rollouts`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Push:
     """A force on a segment's centre of mass.
@@ -123,7 +127,7 @@ def run(
     first_frame = -(-begin // stride)
     frames = max(end_step // stride - first_frame + 1, 0)
     steps = max(end_step - begin, 0) if record_torques else 0
-    record = _Recording(
+    record: _Recording = (
         np.full((machines, frames, 7 + joints), np.nan),
         np.full((machines, frames, segments, 3), np.nan),
         np.full((machines, frames, segments, 4), np.nan),
@@ -139,13 +143,6 @@ def run(
     table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
     _run_mujoco(engine, program, body, starts, end_step, stride, stop_at_state, table, root_mode, record)
     return Rollouts(first_frame, *record)
-
-
-class _Recording(tuple[Any, ...]):
-    """Arrays that a loop fills, in the order of `Rollouts`."""
-
-    def __new__(cls, *arrays: Any) -> _Recording:
-        return super().__new__(cls, arrays)
 
 
 def _push_row(push: Push, time_step_s: float) -> list[float]:
@@ -168,9 +165,7 @@ def _run_mujoco(
     two_pass = root_mode in (ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE)
     engine.set_servo(np.zeros(len(body.lower)))
     engine.model.dof_frictionloss[3:6] = 1e6 if two_pass else 0.0
-    _mujoco_loop(
-        engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, tuple(record)
-    )
+    _mujoco_loop(engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record)
     engine.model.dof_frictionloss[3:6] = 0.0
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import njit
 from mocap2ctrl.errors import CharacterError
-from mocap2ctrl.simulation.engine import mean_load_threshold_n
+from mocap2ctrl.simulation.engine import load_threshold_n
 from mocap2ctrl.types import Array
 
 IntArray = npt.NDArray[np.int64]
@@ -117,7 +117,7 @@ def body_arrays(character: Character, time_step_s: float) -> BodyArrays:
         lower=np.array(character.lower_limits),
         upper=np.array(character.upper_limits),
         time_step_s=time_step_s,
-        load_threshold_n=mean_load_threshold_n(character),
+        load_threshold_n=load_threshold_n(character),
         weight_n=9.81 * character.mass_kg,
     )
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.kinematics import evaluation_points
 from mocap2ctrl.control.closed_loop import Push, run, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
-from mocap2ctrl.simulation.engine import Engine, mean_load_threshold_n
+from mocap2ctrl.simulation.engine import Engine, load_threshold_n
 from mocap2ctrl.types import Array, MotionClip
 
 
@@ -70,7 +70,7 @@ def replay(
         points=evaluation_points(engine.character, positions, orientations),
         positions=positions,
         orientations=orientations,
-        contacts=rollouts.load[0, :valid] > mean_load_threshold_n(engine.character),
+        contacts=rollouts.load[0, :valid] > load_threshold_n(engine.character),
         state=rollouts.state[0, :valid],
         torques=rollouts.torques[0],
         steps_per_frame=stride,

@@ -14,7 +14,7 @@ from mocap2ctrl.character.kinematics import centre_of_mass, marker_layout, point
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.objective.target import MarkerTarget
-from mocap2ctrl.simulation.engine import mean_load_threshold_n
+from mocap2ctrl.simulation.engine import load_threshold_n
 from mocap2ctrl.types import Array
 
 DIVERGED_CM2 = 1e4
@@ -130,7 +130,7 @@ class Objective:
 
         The paper charges 10,000 for each interval with more than one; counting the excess gives a search something to descend.
         """
-        loaded = rollouts.load > mean_load_threshold_n(self.character)
+        loaded = rollouts.load > load_threshold_n(self.character)
         if rollouts.first_frame == 0:  # no step has told yet whether the feet stand
             loaded[:, :1] = loaded[:, 1:2]
         changed = np.any(loaded[:, 1:] != loaded[:, :-1], axis=2)

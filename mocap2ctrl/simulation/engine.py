@@ -73,6 +73,6 @@ class Engine(Protocol):
         """World positions (S, 3) and orientations (S, 4) of the segments."""
 
 
-def mean_load_threshold_n(character: Character) -> float:
+def load_threshold_n(character: Character) -> float:
     """Ground force above which a foot counts as loaded: 2 % of body weight, newtons."""
     return float(0.02 * 9.81 * np.sum([s.mass for s in character.segments]))

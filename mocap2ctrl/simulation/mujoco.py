@@ -6,9 +6,10 @@ the joint's velocity at zero with a force of at most `dof_frictionloss`, solved 
 them, we write `efc_aref = (target velocity - velocity) / time step`, and the row becomes Vondrak's Eq. (15): a velocity
 constraint with torque bounds.
 
-The hot loop is compiled (`step_with_servo`) and calls MuJoCo's C functions by address, so that a closed loop costs little more
-than the engine. Arrays of constraint rows move in memory with every step, so the compiled code reads their addresses from the
-`mjData` structure; where in it they stand is found, and checked, when an engine is made.
+The hot loop is compiled (`step1`, `write_servo`, `step2` here, `control/closed_loop.py` around them) and calls MuJoCo's C
+functions by address, so that a closed loop costs little more than the engine. Arrays of constraint rows move in memory with every
+step, so the compiled code reads their addresses from the `mjData` structure; where in it they stand is computed from MuJoCo's own
+description of its headers, and checked, when an engine is made.
 """
 
 from __future__ import annotations

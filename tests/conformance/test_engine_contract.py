@@ -15,7 +15,7 @@ from mocap2ctrl.control.controller import step_alpha
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.choose import make_engine
-from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine, mean_load_threshold_n
+from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine, load_threshold_n
 from mocap2ctrl.types import Array, Pose, SimState
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -192,7 +192,7 @@ def test_only_the_ground_changes_the_angular_momentum(subject: Subject, characte
     # On one foot: dL/dt about the centre of mass is the moment of the ground's force at the centre of pressure. The moment
     # about the vertical also has friction's couple, which a centre of pressure does not tell, so x and y are compared.
     engine = subject.make(character, time_step_s=TIME_STEP_S / 4)
-    h, threshold = engine.time_step_s, mean_load_threshold_n(character)
+    h, threshold = engine.time_step_s, load_threshold_n(character)
     base = angles_of(right_thigh__flexion=30, right_shank__flexion=50)
     swing = angles_of(abdomen__flexion=12, left_upper_arm__abduction=12)
     rest = at_rest(base, character.segments[0].offset)

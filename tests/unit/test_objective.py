@@ -14,7 +14,7 @@ from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.objective.target import MarkerTarget, joint_error, marker_target
 from mocap2ctrl.objective.terms import DIVERGED_CM2, HORIZON_S, Objective, TermValue, Weights, total
-from mocap2ctrl.simulation.engine import mean_load_threshold_n
+from mocap2ctrl.simulation.engine import load_threshold_n
 from mocap2ctrl.types import Array, MotionClip
 
 FRAMES = 12
@@ -264,7 +264,7 @@ def contact_rollouts(
     first_frame: int = 1,
 ) -> Rollouts:
     """Rollouts with feet loaded where the text has `#`, and the state of each frame as a digit."""
-    threshold = mean_load_threshold_n(character)
+    threshold = load_threshold_n(character)
     load = np.array([[1.01 * threshold if c == "#" else 0.99 * threshold for c in foot] for foot in (left, right)]).T
     frames = len(states)
     base = rollouts_of(character, clip.cut(0, frames), first_frame)
