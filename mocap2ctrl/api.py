@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay, replay
-from mocap2ctrl.fit.capture import Capture, load_capture, prepare_folder, retarget_error_cm
+from mocap2ctrl.fit.capture import Capture, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.mocap import FitOutcome, FitProgress, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
@@ -145,9 +142,8 @@ def evaluate(
     clip, points = capture.reference, capture.source_points
     if reference is not None:
         loaded = load_motion(reference, capture.character)
-        if loaded.clip.provenance.get("sha256") == capture.reference.provenance.get(
-            "sha256"
-        ):  # its input: the same part
+        own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
+        if own == other:  # its own input: the part that it was fitted to
             cycles = int(capture.run.get("cycles", 1))
             loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
         clip, points = loaded.clip, loaded.source_points
@@ -191,16 +187,6 @@ def prior_contains(prior: Mapping[str, Any], clip: Mapping[str, Any]) -> bool:
     """Whether a prior's provenance lists the file that a clip comes from."""
     digest = clip.get("sha256")
     return digest is not None and any(entry.get("sha256") == digest for entry in prior.get("clips", ()))
-
-
-def reference_error_cm(capture: Capture) -> float:
-    """Mean distance of the retargeted reference from the source's own joints, cm: what retargeting lost."""
-    clip = capture.reference
-    frames = segment_frames(capture.character, clip.root_position, clip.root_orientation, clip.angles)
-    points = evaluation_points(capture.character, *frames)
-    if not np.isfinite(capture.source_points).any():
-        return float("nan")
-    return retarget_error_cm(capture, points)
 
 
 def default_workers() -> int:

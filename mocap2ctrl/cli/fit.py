@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
+
+if TYPE_CHECKING:
+    from mocap2ctrl.api import FitResult
 
 EPILOG = """examples:
   mocap2ctrl fit walk.bvh                              writes captures/walk
@@ -100,11 +104,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_summary(result: object) -> None:
-    from mocap2ctrl.api import FitResult
-
-    if not isinstance(result, FitResult):
-        raise TypeError(f"expected a FitResult, got {type(result).__name__}")
+def _print_summary(result: FitResult) -> None:
     evaluation, outcome, folder = result.evaluation, result.outcome, result.capture.folder
     fell = f"fell at {evaluation.fell_at_s:.2f} s" if evaluation.fell_at_s is not None else "no fall"
     print(

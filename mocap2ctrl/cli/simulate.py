@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_json, number, print_json
+
+if TYPE_CHECKING:
+    from mocap2ctrl.control.closed_loop import Push
+    from mocap2ctrl.fit.capture import Capture
 
 EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
@@ -72,16 +77,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _pushes(options: argparse.Namespace, capture: object) -> tuple:  # type: ignore[type-arg]
+def _pushes(options: argparse.Namespace, capture: Capture) -> tuple[Push, ...]:
     import numpy as np
 
     from mocap2ctrl.control.closed_loop import Push
-    from mocap2ctrl.fit.capture import Capture
 
     if options.push is None:
         return ()
-    if not isinstance(capture, Capture):
-        raise TypeError(f"expected a Capture, got {type(capture).__name__}")
     chest = capture.character.segment_index("chest")
     return (Push(chest, np.array(options.push), options.push_at, options.push_for),)
 

@@ -118,6 +118,8 @@ def run(
         pushes: forces from outside, the same for all.
         root_mode: who holds the root; ROOT_STANCE but in experiments.
     """
+    if not isinstance(engine, MujocoEngine):
+        raise EngineError(f"engine {engine.name!r} has no closed loop; choose 'mujoco'")
     machines = len(program.root_alpha)
     # A copy: read-only arrays are another type to numba, which would compile all of the loop once more.
     starts = np.array(np.broadcast_to(starts, (machines, np.shape(starts)[-1])), dtype=float, order="C")
@@ -138,8 +140,6 @@ def run(
         np.zeros(machines, dtype=np.bool_),
     )
     body = body_arrays(engine.character, engine.time_step_s)
-    if not isinstance(engine, MujocoEngine):
-        raise EngineError(f"engine {engine.name!r} has no closed loop; choose 'mujoco'")
     table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
     _run_mujoco(engine, program, body, starts, end_step, stride, stop_at_state, table, root_mode, record)
     return Rollouts(first_frame, *record)
@@ -172,7 +172,6 @@ def _run_mujoco(
 @njit
 def _mujoco_loop(handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record):  # type: ignore[no-untyped-def]
     qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
-    first_frame = -1
     joints = body.lower.shape[0]
     n_pos, n_vel = 7 + joints, 6 + joints
     memory = np.empty(MEMORY_SIZE)

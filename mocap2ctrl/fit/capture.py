@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -18,10 +19,9 @@ from mocap2ctrl.control.file import load_controller, save_controller
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.files import write_arrays, write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
-from mocap2ctrl.objective.target import joint_error
 from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.files import save_prior
-from mocap2ctrl.prior.pca import IdentityPrior, PosePrior, Prior
+from mocap2ctrl.prior.pca import PosePrior, Prior
 from mocap2ctrl.types import Array, MotionClip
 
 CONTROLLER, CHARACTER, PRIOR, TARGET, CONFIG, LOG = (
@@ -144,7 +144,7 @@ def save_inputs(capture: Capture) -> None:
             "hinge_names": np.array(capture.character.hinge_names),
             "loop": np.array(clip.loop),
             "ends_standing": np.array(clip.ends_standing),
-            "provenance_json": np.array(_json(clip.provenance)),
+            "provenance_json": np.array(json.dumps(dict(clip.provenance))),
             "source_points_m": capture.source_points,
         },
     )
@@ -187,11 +187,6 @@ def load_capture(folder: Path | str) -> Capture:
     )
 
 
-def retarget_error_cm(capture: Capture, points: Array) -> float:
-    """Mean distance in cm of the reference's evaluation points (T, E, 3) from the source's."""
-    return float(np.nanmean(joint_error(points, capture.source_points)))
-
-
 def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -222,8 +217,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
-    import json
-
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             if int(data["format"]) != TARGET_FORMAT:
@@ -251,12 +244,6 @@ def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
         raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(dict(value))
-
-
 def _plain(value: Any) -> Any:
     """Values that TOML can hold: None is left out."""
     if isinstance(value, Mapping):
@@ -266,8 +253,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return value
-
-
-def is_identity(prior: Prior) -> bool:
-    """Whether target poses are plain angles."""
-    return isinstance(prior, IdentityPrior)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mocap2ctrl.control.closed_loop import run, start_vector
-from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit, compile_program
+from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
 from mocap2ctrl.fit.batch import BatchResult, Generation, optimise
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
@@ -119,11 +119,7 @@ def last_states_problem(
 
 def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) -> float:
     """E of a controller, simulated from the start over frames 0 to `end_frame`; structures of any size compare."""
-    engine = evaluator.engine
-    program = compile_program([controller], engine.character, engine.time_step_s)
-    rollouts = run(
-        engine, program, start_vector(controller.start), end_frame * evaluator.stride, stride=evaluator.stride
-    )
+    rollouts = evaluator.rollout(controller, end_frame)
     return float(total(evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame))[0])
 
 

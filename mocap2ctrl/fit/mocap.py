@@ -16,9 +16,10 @@ from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
 from mocap2ctrl.control.closed_loop import start_vector
-from mocap2ctrl.control.controller import Controller, Exit
+from mocap2ctrl.control.controller import Controller, ControlState, Exit
 from mocap2ctrl.fit.batch import Generation, optimise
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
+from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
 from mocap2ctrl.fit.problem import Problem
@@ -104,7 +105,7 @@ def fit_capture(
         pool = stack.enter_context(EvaluationPool(setup, workers, journal))
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
-        watch = _Watch(log, on_progress, begun, config.generations)
+        watch = _Watch(log, on_progress, begun)
         try:
             for stage in _stages(pool, capture, dense, watch.generation):
                 best = stage
@@ -128,7 +129,7 @@ def _stages(
 ) -> Iterator[Stage]:
     rotations = heading_rotations(dense, 0.0)
 
-    def guess(name: str, begin_s: float, end_s: float) -> Any:
+    def guess(name: str, begin_s: float, end_s: float) -> ControlState:
         return reference_state(name, dense, rotations, begin_s, end_s, capture.character)
 
     config = capture.config
@@ -142,7 +143,7 @@ def _batch(
     guess: GuessState,
     start: SimState,
     heading: float,
-    config: Any,
+    config: FitConfig,
     stability_frames: int,
     on_generation: Callable[[Generation], None],
 ) -> Iterator[Stage]:
@@ -226,8 +227,8 @@ class _Log:
 class _Watch:
     """Turns what optimisers tell into log lines and progress."""
 
-    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float, generations: int) -> None:
-        self._log, self._tell, self._begun, self._generations = log, on_progress, begun, generations
+    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float) -> None:
+        self._log, self._tell, self._begun = log, on_progress, begun
         self._finished, self._stages, self._states, self._logged = 0, 1, 1, 0.0
 
     def generation(self, g: Generation) -> None:

@@ -265,36 +265,31 @@ class Evaluator:
         """The parameters of `problem`."""
         return declare(problem, self.engine.character, self.prior)
 
-    def simulate(self, problem: Problem, values: npt.ArrayLike) -> Rollouts:
-        """Rollouts of feasible parameter vectors (P, N) over the problem's window."""
-        x = np.asarray(values, float)
-        spec = self.spec(problem)
+    def simulate(self, problem: Problem, spec: ParameterSpec, x: Array) -> Rollouts:
+        """Rollouts of feasible parameter vectors (P, N) of `spec` over the problem's window."""
         character = self.engine.character
         program = programs(problem, x, character, self.prior, spec, self.engine.time_step_s)
         begin = starts(problem, x, spec, len(character.hinges))
         return run(self.engine, program, begin, problem.end_frame * self.stride, stride=self.stride)
 
+    def rollout(self, controller: Controller, end_frame: int, stop_at_state: int = -1) -> Rollouts:
+        """One simulation of `controller` from its start to `end_frame`, or until `stop_at_state` is entered."""
+        program = compile_program([controller], self.engine.character, self.engine.time_step_s)
+        steps = end_frame * self.stride
+        start = start_vector(controller.start)
+        return run(self.engine, program, start, steps, stride=self.stride, stop_at_state=stop_at_state)
+
     def terms(self, problem: Problem, values: npt.ArrayLike) -> tuple[TermValue, ...]:
         """Cost terms of parameter vectors (P, N), which need not be feasible."""
         x = np.asarray(values, float)
         spec = self.spec(problem)
-        rollouts = self.simulate(problem, spec.feasible(x))
+        rollouts = self.simulate(problem, spec, spec.feasible(x))
         return self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame)
 
 
 def state_entry_snapshot(evaluator: Evaluator, controller: Controller, state: int, end_frame: int) -> Array:
     """(K,) the simulation of `controller` at the moment when state number `state` is entered."""
-    engine = evaluator.engine
-    program = compile_program([controller], engine.character, engine.time_step_s)
-    result = run(
-        engine,
-        program,
-        start_vector(controller.start),
-        end_frame * evaluator.stride,
-        stride=evaluator.stride,
-        stop_at_state=state if state > 0 else -1,
-    )
-    return np.array(result.final[0])
+    return np.array(evaluator.rollout(controller, end_frame, state if state > 0 else -1).final[0])
 
 
 def frame_after(snapshot: Array, stride: int) -> int:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character import Character
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
-from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.types import Array, MotionClip
 
 LIMB_GROUPS: dict[str, tuple[str, ...]] = {
@@ -42,14 +42,8 @@ class JointError:
 
 def sample(clip: MotionClip, times_s: npt.ArrayLike) -> tuple[Array, Array, Array]:
     """Root positions (N, 3), orientations (N, 4) and angles (N, J) at `times_s`; the ends are held."""
-    frame = np.clip(np.asarray(times_s, float) * clip.fps, 0.0, len(clip) - 1.0)
-    low = np.floor(frame + 1e-9).astype(int)
-    high = np.minimum(low + 1, len(clip) - 1)
-    share = np.clip(frame - low, 0.0, 1.0)[:, None]
-    position = (1.0 - share) * clip.root_position[low] + share * clip.root_position[high]
-    angles = (1.0 - share) * clip.angles[low] + share * clip.angles[high]
-    orientation = rotations.slerp(clip.root_orientation[low], clip.root_orientation[high], share[:, 0])
-    return position, orientation, angles
+    held = at_times(clip, np.asarray(times_s, float))
+    return held.root_position, held.root_orientation, held.angles
 
 
 def sampled_frames(character: Character, clip: MotionClip, times_s: npt.ArrayLike) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.closed_loop import Rollouts, start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Exit
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.capture import CONTROLLER
@@ -54,6 +54,12 @@ def costs_by_stage(folder: Path) -> dict[str, list[float]]:
 @pytest.mark.parametrize(
     "settings", [{}, {"method": "batch"}, {"prior": "walk"}, {"starts": 2, "try_without": True}], ids=str
 )
+def simulate_mean(evaluator: Evaluator, problem: Problem) -> Rollouts:
+    """The simulation of a problem's first guess."""
+    spec = evaluator.spec(problem)
+    return evaluator.simulate(problem, spec, spec.mean[None])
+
+
 def test_a_fit_beats_its_guess(tmp_path: Path, character: Character, settings: dict[str, Any]) -> None:
     outcome = tiny_fit(tmp_path / "walk", character, **{"generations": 6, **settings})
     first, *_ = costs_by_stage(outcome.capture.folder).values()
@@ -142,10 +148,10 @@ def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_doe
 def test_going_on_from_a_snapshot_is_going_through(evaluator: Evaluator, chain: Controller) -> None:
     """The window simulated from where state 3 is entered has the bits of the whole simulation's end."""
     problem = last_states_problem(evaluator, chain, 24, FitConfig(), "x")
-    part = evaluator.simulate(problem, [evaluator.spec(problem).mean])
+    part = simulate_mean(evaluator, problem)
     everything = replace(problem, free=(0, 1, 2, 3), free_start=True, first_frame=0)
     everything = replace(everything, snapshot=start_vector(chain.start))
-    whole = evaluator.simulate(everything, [evaluator.spec(everything).mean])
+    whole = simulate_mean(evaluator, everything)
     np.testing.assert_array_equal(part.qpos[0], whole.qpos[0, part.first_frame :])
 
 
