@@ -51,15 +51,15 @@ def costs_by_stage(folder: Path) -> dict[str, list[float]]:
     return costs
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"method": "batch"}, {"prior": "walk"}, {"starts": 2, "try_without": True}], ids=str
-)
 def simulate_mean(evaluator: Evaluator, problem: Problem) -> Rollouts:
     """The simulation of a problem's first guess."""
     spec = evaluator.spec(problem)
     return evaluator.simulate(problem, spec, spec.mean[None])
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "batch"}, {"prior": "walk"}, {"starts": 2, "try_without": True}], ids=str
+)
 def test_a_fit_beats_its_guess(tmp_path: Path, character: Character, settings: dict[str, Any]) -> None:
     outcome = tiny_fit(tmp_path / "walk", character, **{"generations": 6, **settings})
     first, *_ = costs_by_stage(outcome.capture.folder).values()
