@@ -13,6 +13,14 @@ class MotionFileError(Mocap2CtrlError):
     """A motion file that cannot be read, or whose joints cannot be mapped."""
 
 
+class VideoError(Mocap2CtrlError):
+    """A video, folder or file of masks that cannot be read or shows no person to follow."""
+
+
+class CameraError(Mocap2CtrlError):
+    """A camera file that is missing, incomplete or contradicts the video."""
+
+
 class PriorError(Mocap2CtrlError):
     """A pose prior that is missing, damaged or made for another character."""
 

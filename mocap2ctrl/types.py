@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mocap2ctrl.errors import Mocap2CtrlError
 
 Array = npt.NDArray[np.float64]
+Masks = npt.NDArray[np.bool_]
 
 
 def frozen_array(value: npt.ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
@@ -132,3 +133,66 @@ class MotionClip:
             angles=self.angles[part],
             loop=False,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A calibrated camera: the pinhole model of OpenCV, with the keys of Pose2Sim's files.
+
+    A world point X is at R X + t in the camera's frame (x right, y down, z forward). Pixel (0, 0) is the centre of the first one.
+
+    Attributes:
+        name: for messages.
+        size: width and height of its images, pixels.
+        matrix: (3, 3) focal lengths and principal point, pixels.
+        rotation: (3,) Rodrigues vector of R, world to camera, radians.
+        translation: (3,) t, metres.
+        distortions: (N,) OpenCV's coefficients: k1, k2, p1, p2 and on, or k1 to k4 of a fisheye; empty for an ideal camera.
+        fisheye: which of the two models the distortions belong to.
+    """
+
+    name: str
+    size: tuple[int, int]
+    matrix: Array
+    rotation: Array
+    translation: Array
+    distortions: Array = field(default_factory=lambda: np.zeros(0))
+    fisheye: bool = False
+
+    def __post_init__(self) -> None:
+        for name, shape in (("matrix", (3, 3)), ("rotation", (3,)), ("translation", (3,)), ("distortions", (None,))):
+            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"camera {self.name}: {name}"))
+
+
+@dataclass(frozen=True, eq=False)
+class Silhouettes:
+    """Where a person is in each frame of a video, with the camera that sees the masks.
+
+    Attributes:
+        name: for reports.
+        fps: frames a second; the first frame is at time 0.
+        masks: (T, H, W) bool, true where the person is, read-only; a mask without a pixel is a frame without evidence.
+        camera: an ideal pinhole whose images are the masks.
+        provenance: where they came from; plain JSON values.
+    """
+
+    name: str
+    fps: float
+    masks: Masks
+    camera: Camera
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            raise Mocap2CtrlError(f"fps is {self.fps}; expected a positive number")
+        masks = np.array(self.masks, dtype=bool)
+        width, height = self.camera.size
+        if masks.ndim != 3 or len(masks) == 0 or masks.shape[1:] != (height, width):
+            raise Mocap2CtrlError(f"masks have shape {masks.shape}; expected (frames, {height}, {width}), the camera's size")
+        if self.camera.fisheye or np.any(self.camera.distortions):
+            raise Mocap2CtrlError("the camera of silhouettes has lens distortion; undistort the masks first")
+        masks.setflags(write=False)
+        object.__setattr__(self, "masks", masks)
+
+    def __len__(self) -> int:
+        return len(self.masks)
