@@ -1,0 +1,1 @@
+"""From a video to silhouettes: cameras, decoding, background models, masks."""

@@ -1,0 +1,210 @@
+"""From a video, or from a user's masks, to one person's masks in pixels of that picture. No camera is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mocap2ctrl.errors import VideoError
+from mocap2ctrl.types import Masks
+from mocap2ctrl.video.background import build_background
+from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage
+from mocap2ctrl.video.mask_files import load_masks
+from mocap2ctrl.video.masks import raw_masks
+from mocap2ctrl.video.motion import camera_motion
+from mocap2ctrl.video.person import OFTEN, border_contacts, follow_person, usable_range
+from mocap2ctrl.video.sources import Scene, empty_scene
+
+MOVING_CAMERA = 0.05
+"""Share of the moments in which most of the picture moves as one, above which the camera is not still."""
+FULL_PICTURE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractedMasks:
+    """One person's masks.
+
+    Attributes:
+        name: of the video, the key or the folder.
+        masks: (T, H, W), true = person.
+        images: (T, H, W, 3) the frames that go with them; None for a user's masks.
+        fps: frames a second.
+        start_s: the first mask's time in the input.
+        source_size: width and height of the input, pixels.
+        method: plate, empty, median or masks.
+        notes: what was understood, sentences for the user.
+        warnings: what the user should know.
+        provenance: where they came from; plain JSON values.
+    """
+
+    name: str
+    masks: Masks
+    images: Image | None
+    fps: float
+    start_s: float
+    source_size: tuple[int, int]
+    method: str
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    provenance: dict[str, Any]
+
+    @property
+    def person_px(self) -> float:
+        """Median height of the person, pixels of the masks."""
+        rows = [np.flatnonzero(np.any(mask, axis=1)) for mask in self.masks]
+        return float(np.median([r[-1] + 1 - r[0] for r in rows if len(r)]))
+
+
+def from_video(
+    path: str | Path,
+    *,
+    fps: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    plate: str | Path | None = None,
+    method: str | None = None,
+    progress: Progress | None = None,
+) -> ExtractedMasks:
+    """Subtracts the background and follows the person.
+
+    Args:
+        path: a video by a still camera.
+        fps: frames a second; by default the video's own, or a whole fraction of it near 30.
+        time_range: seconds of the video to use.
+        plate: a picture of the empty scene; by default the one beside the video, if there is one.
+        method: plate, empty or median, to insist on it.
+        progress: told how far it is.
+
+    Raises:
+        VideoError: the video cannot be used; says why and what to do.
+    """
+    video, where = Path(path), str(path)
+    footage = read_footage(video, fps=fps, time_range=time_range, progress=progress)
+    if len(footage.images) < 3:
+        raise VideoError(f"{where}: only {len(footage.images)} frames; a motion needs at least half a second")
+    moves = camera_motion(footage.images, footage.fps)
+    if moves.share > MOVING_CAMERA:
+        raise VideoError(
+            f"{where}: the camera moves (the picture shifts by up to {100 * moves.shift:.1f} % of its width in 0.3 s); "
+            f"film from a tripod, or choose a still part with --time-range A B"
+        )
+    scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
+    background = build_background(scene.picture, footage.images)
+    raw = raw_masks(background, footage.images, scene.hidden, progress)
+    _require_background(raw, where)
+    person = follow_person(raw, where)
+    found = usable_range(person.masks, footage.fps, footage.start_s, where)
+    part = slice(found.first, found.last)
+    _require_one_person(person.second[part], where)
+    return ExtractedMasks(
+        name=video.stem,
+        masks=person.masks[part],
+        images=footage.images[part],
+        fps=footage.fps,
+        start_s=footage.start_s + found.first / footage.fps,
+        source_size=footage.source_size,
+        method=scene.method,
+        notes=(_rate_note(footage), scene.reason, *found.notes),
+        warnings=_warnings(scene),
+        provenance={"kind": "video", "method": scene.method},
+    )
+
+
+def _require_background(raw: Masks, where: str) -> None:
+    share = float(np.median(np.mean(raw, axis=(1, 2))))
+    if share > FULL_PICTURE:
+        raise VideoError(
+            f"{where}: no clean background ({100 * share:.0f} % of the picture differs from it); the camera or the light "
+            f"changes, or the background picture is of another scene"
+        )
+
+
+def _require_one_person(second: Masks, where: str) -> None:
+    share = float(np.mean(second)) if len(second) else 0.0
+    if share > OFTEN:
+        raise VideoError(
+            f"{where}: two or more people move (in {100 * share:.0f} % of the frames); film one person alone, or choose a "
+            f"part with --time-range A B"
+        )
+
+
+def _rate_note(footage: Footage) -> str:
+    height, width = footage.images.shape[1:3]
+    size = f"{footage.source_size[0]}x{footage.source_size[1]} pixels, looked at in {width}x{height}"
+    if abs(footage.fps - footage.source_fps) < 1e-6:
+        return f"video: {size}, {footage.fps:.4g} frames a second"
+    return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
+
+
+def _warnings(scene: Scene) -> tuple[str, ...]:
+    if not scene.hidden.any():
+        return ()
+    return (
+        "part of the background is never seen, because the person does not leave it; the mask is unsure there: "
+        "a picture of the empty scene (--background FILE) makes it sure",
+    )
+
+
+def from_masks(
+    spec: str | Path, *, fps: float | None = None, time_range: tuple[float, float] | None = None
+) -> ExtractedMasks:
+    """Reads a user's masks; they are taken as they are, but for frames in which a border cuts the body.
+
+    Args:
+        spec: `FILE.npz:KEY` or a folder of PNGs.
+        fps: the masks' rate, where the file does not say; else the rate to reduce them to.
+        time_range: seconds of the masks to use.
+
+    Raises:
+        VideoError: the masks cannot be used; says why and what to do.
+    """
+    file = load_masks(spec, fps)
+    rate = default_fps(file.fps) if fps is None else fps
+    masks, start_s = _resampled(file.masks, file.fps, rate, time_range, str(spec))
+    if not masks.any():
+        raise VideoError(f"{spec}: no person in the chosen part")
+    height, width = masks.shape[1:]
+    result = ExtractedMasks(
+        name=file.name,
+        masks=masks,
+        images=None,
+        fps=rate,
+        start_s=start_s,
+        source_size=(width, height),
+        method="masks",
+        notes=(f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",),
+        warnings=(),
+        provenance={"kind": "masks", "method": "masks"},
+    )
+    return _within_borders(result, str(spec))
+
+
+def _resampled(
+    masks: Masks, own: float, fps: float, time_range: tuple[float, float] | None, where: str
+) -> tuple[Masks, float]:
+    """The masks nearest in time, and the first one's time."""
+    if fps > 1.01 * own:
+        raise VideoError(f"{where}: fps is {fps:g}; the masks have {own:g}, and can only be reduced")
+    end = len(masks) / own
+    start_s, end_s = (0.0, end) if time_range is None else time_range
+    if not 0.0 <= start_s < end_s or start_s >= end:
+        raise VideoError(f"{where}: time range {start_s:g} to {end_s:g} s; the masks run from 0 to {end:.2f} s")
+    times = start_s + np.arange(max(1, int(np.ceil((min(end_s, end) - start_s) * fps - 1e-6)))) / fps
+    return masks[np.minimum(np.round(times * own).astype(int), len(masks) - 1)], start_s
+
+
+def _within_borders(found: ExtractedMasks, where: str) -> ExtractedMasks:
+    if not border_contacts(found.masks).any():
+        return found
+    try:
+        used = usable_range(found.masks, found.fps, found.start_s, where)
+    except VideoError as error:
+        return replace(found, warnings=(f"{error}; all masks are used",))
+    return replace(
+        found,
+        masks=found.masks[used.first : used.last],
+        start_s=found.start_s + used.first / found.fps,
+        notes=(*found.notes, *used.notes),
+    )

@@ -1,0 +1,186 @@
+"""Masks as files: `FILE.npz:KEY` or a folder of PNGs. They are taken as they are, after one check at the door."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.errors import VideoError
+from mocap2ctrl.files import write_arrays
+from mocap2ctrl.types import Masks
+
+WHITE = 127
+"""Grey levels above are a person."""
+FPS_KEY = "fps"
+SMALLEST_SIDE = 8
+MOST_PIXELS = 4_000_000_000
+HOW = "give FILE.npz:KEY or a folder of PNGs"
+
+
+@dataclass(frozen=True, eq=False)
+class MaskFile:
+    """Masks as a user made them.
+
+    Attributes:
+        name: the key, or the folder's name.
+        masks: (T, H, W), true = person.
+        fps: frames a second.
+        path: the file or folder.
+    """
+
+    name: str
+    masks: Masks
+    fps: float
+    path: Path
+
+
+def is_mask_spec(spec: str | Path) -> bool:
+    """Whether `spec` means masks (a folder, an .npz file, or `FILE.npz:KEY`) and not a video."""
+    path = Path(spec)
+    if path.exists():
+        return path.is_dir() or path.suffix.lower() == ".npz"
+    return re.search(r"\.npz(:[^/\\]*)?$", str(spec), re.IGNORECASE) is not None
+
+
+def load_masks(spec: str | Path, fps: float | None = None) -> MaskFile:
+    """Reads masks.
+
+    Args:
+        spec: `FILE.npz:KEY` (a file with one set of masks needs no key), or a folder of PNGs in natural order of their names.
+        fps: the masks' rate, where the file does not say; the file's own `fps` wins.
+
+    Raises:
+        VideoError: the masks cannot be used; says why.
+    """
+    path, key = _path_and_key(spec)
+    if path.is_dir():
+        masks, own = _from_folder(path), None
+        name = path.resolve().name
+    else:
+        name, masks, own = _from_npz(path, key)
+    where = str(path) if path.is_dir() else f"{path}:{name}"
+    rate = own if own is not None else fps
+    if rate is None:
+        raise VideoError(f"{where}: says nothing of frames a second; give them with --fps")
+    if not (math.isfinite(rate) and 1.0 <= rate <= 1000.0):
+        raise VideoError(f"{where}: fps is {rate:g}; allowed is a number from 1 to 1000")
+    if not masks.any():
+        raise VideoError(f"{where}: no person in any of {len(masks)} masks; true or white is the person")
+    masks.setflags(write=False)
+    return MaskFile(name, masks, float(rate), path)
+
+
+def save_masks(path: str | Path, name: str, masks: Masks, fps: float) -> None:
+    """Writes an .npz file that `load_masks` reads.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    write_arrays(path, {name: masks, FPS_KEY: np.float64(fps)})
+
+
+def natural_order(name: str) -> tuple[tuple[int, str | int], ...]:
+    """A key to sort by: numbers in a name count as numbers, so 2.png is before 10.png."""
+    parts = re.findall(r"\d+|\D+", name)
+    return tuple((0, int(part)) if part.isdigit() else (1, part.lower()) for part in parts)
+
+
+def _path_and_key(spec: str | Path) -> tuple[Path, str | None]:
+    whole = Path(spec)
+    if whole.exists():
+        return whole, None
+    before, colon, key = str(spec).rpartition(":")
+    if colon and before and Path(before).is_file():
+        return Path(before), key
+    raise VideoError(f"{spec}: no such file or folder; {HOW}")
+
+
+def _from_npz(path: Path, key: str | None) -> tuple[str, Masks, float | None]:
+    """Key, masks and fps, if the file has them."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            if not isinstance(data, np.lib.npyio.NpzFile):
+                raise VideoError(f"{path}: holds a single array; masks are {HOW.removeprefix('give ')}")
+            name = _chosen(path, key, data.files)
+            own = _fps(path, data[FPS_KEY]) if FPS_KEY in data.files else None
+            return name, _as_masks(data[name], f"{path}:{name}"), own
+    except OSError as error:
+        raise VideoError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'})") from error
+    except (ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise VideoError(f"{path}: cannot be read as masks ({' '.join(str(error).split())}); {HOW}") from error
+
+
+def _chosen(path: Path, key: str | None, files: list[str]) -> str:
+    keys = [k for k in files if k != FPS_KEY]
+    listed = ", ".join(keys[:10]) + (f" and {len(keys) - 10} more" if len(keys) > 10 else "")
+    if not keys:
+        raise VideoError(f"{path}: is empty; expected an array of masks (T, H, W)")
+    if not key:
+        if len(keys) > 1:
+            raise VideoError(f"{path}: holds several arrays; choose one with {path}:KEY: {listed}")
+        return keys[0]
+    if key not in keys:
+        raise VideoError(f"{path}: has no key {key!r}; it has {listed}")
+    return key
+
+
+def _fps(path: Path, value: npt.NDArray[np.generic]) -> float:
+    if value.size != 1 or value.dtype.kind not in "iuf":
+        raise VideoError(f"{path}: fps has shape {value.shape} and type {value.dtype}; expected one number")
+    return float(value.reshape(-1)[0].item())
+
+
+def _as_masks(array: npt.NDArray[np.generic], where: str) -> Masks:
+    if array.ndim != 3 or len(array) == 0 or min(array.shape[1:]) < SMALLEST_SIDE:
+        raise VideoError(f"{where}: has shape {array.shape}; expected masks (frames, height, width)")
+    if array.size > MOST_PIXELS:
+        raise VideoError(f"{where}: has shape {array.shape}, too large; reduce the masks")
+    if array.dtype == np.bool_:
+        return np.array(array, dtype=bool)
+    values = np.unique(array) if array.dtype.kind in "iuf" else None
+    if values is None or not (set(values.tolist()) <= {0, 1} or set(values.tolist()) <= {0, 255}):
+        shown = "" if values is None else f", {len(values)} values from {values[0]:g} to {values[-1]:g}"
+        raise VideoError(f"{where}: has type {array.dtype}{shown}; expected bool, or only 0 and 1, or only 0 and 255")
+    return np.asarray(array != 0)
+
+
+def _from_folder(folder: Path) -> Masks:
+    try:
+        files = [f for f in folder.iterdir() if f.suffix.lower() == ".png" and not f.name.startswith(".")]
+    except OSError as error:
+        raise VideoError(f"{folder}: cannot be read ({error.strerror or error})") from error
+    if not files:
+        raise VideoError(f"{folder}: holds no PNG; {HOW}, white = person")
+    files.sort(key=lambda f: natural_order(f.name))
+    first = _png(files[0])
+    if min(first.shape) < SMALLEST_SIDE or first.size * len(files) > MOST_PIXELS:
+        raise VideoError(f"{files[0]}: is {first.shape[1]}x{first.shape[0]} pixels; masks of a video are expected")
+    masks = np.empty((len(files), *first.shape), bool)
+    for mask, file in zip(masks, files, strict=True):
+        image = _png(file)
+        if image.shape != first.shape:
+            raise VideoError(
+                f"{file}: is {image.shape[1]}x{image.shape[0]} pixels, {files[0].name} is {first.shape[1]}x{first.shape[0]}; "
+                f"all must be of one size"
+            )
+        mask[:] = image
+    return masks
+
+
+def _png(file: Path) -> Masks:
+    try:
+        data = np.frombuffer(file.read_bytes(), np.uint8)
+    except OSError as error:
+        raise VideoError(f"{file}: cannot be read ({error.strerror or error})") from error
+    image = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if len(data) else None
+    if image is None:
+        raise VideoError(f"{file}: is not a PNG that can be read; is it damaged?")
+    return np.asarray(image > WHITE)

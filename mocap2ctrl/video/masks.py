@@ -1,0 +1,62 @@
+"""From distances to one person's clean mask in each frame: hysteresis, morphology, and the part that stays consistent in time."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from skimage.filters import apply_hysteresis_threshold
+from skimage.morphology import remove_small_holes, remove_small_objects
+
+from mocap2ctrl.types import Masks
+from mocap2ctrl.video.background import Background, Floats, squared_distance
+from mocap2ctrl.video.decode import Image, Progress
+from mocap2ctrl.video.shadows import cast_shadow
+
+WEAK, STRONG = 1.0, 2.5
+"""Squared distances over the threshold: a weak pixel counts where it is joined to a strong one."""
+SPECK_SHARE = 0.00006
+"""Parts smaller than this share of the picture are noise."""
+HOLE_SHARE = 0.0006
+"""Holes smaller than this share of the picture are filled."""
+
+
+def raw_masks(background: Background, images: Image, hidden: Masks, progress: Progress | None = None) -> Masks:
+    """(T, H, W) foreground of each frame without shadows, specks and small holes.
+
+    Args:
+        background: the model.
+        images: (T, H, W, 3).
+        hidden: (H, W) pixels behind the body in nearly all frames; taken as body.
+        progress: told how far it is.
+    """
+    masks = np.empty(images.shape[:3], bool)
+    for t, image in enumerate(images):
+        distance, colour = squared_distance(background, image)
+        distance[hidden] = 2.0 * STRONG
+        masks[t] = clean(distance, cast_shadow(background, distance, colour) & ~hidden)
+        if progress:
+            progress("subtracting the background", (t + 1) / len(images))
+    return bridged(masks)
+
+
+def clean(distance: Floats, shadow: Masks) -> Masks:
+    """Foreground (H, W) from squared distances over the threshold."""
+    mask = apply_hysteresis_threshold(np.where(shadow, 0.0, distance), WEAK, STRONG)
+    mask = remove_small_objects(mask, max_size=max(3, round(SPECK_SHARE * mask.size)))
+    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc(2)) > 0
+    filled = remove_small_holes(closed, max_size=round(HOLE_SHARE * mask.size))
+    opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
+    return np.asarray(opened)
+
+
+def disc(radius: int) -> npt.NDArray[np.uint8]:
+    """A round structuring element."""
+    return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)
+
+
+def bridged(masks: Masks) -> Masks:
+    """Pixels that are set both a frame before and a frame after are set; nothing is taken away."""
+    result = masks.copy()
+    result[1:-1] |= masks[:-2] & masks[2:]
+    return result

@@ -1,0 +1,123 @@
+"""What moves in a clip, before there is any background: hulls of moving bodies, and whether the camera itself moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from mocap2ctrl.types import Masks
+from mocap2ctrl.video.decode import Image, working_size
+
+SMALL_PIXELS = 160 * 90
+"""Area of the frames on which motion is looked for."""
+
+STRIDE_S = 0.25
+"""A moving pixel differs from the frames this long before and after."""
+LEVELS, NOISES = 15.0, 6.0
+"""It differs by so many grey levels, and by so many standard deviations of the clip's noise."""
+GATHER = 7
+"""Moving pixels so close to each other (pixels of the small frames) are of one body."""
+MARGIN = 5
+PART_SHARE = 0.0014
+"""Least share of the picture that moves in one place to count as a body."""
+
+CORNERS = 200
+LAG_S = 0.3
+CAMERA_PAIRS = 12
+CAMERA_SHIFT = 0.01
+"""A camera moves when the still points of the picture shift by more than this share of its width within 0.3 s."""
+AGREEING = 0.6
+SPREAD = 0.35
+
+
+def reduced_images(images: Image) -> Image:
+    """(T, h, w, 3) the clip at about 160x90 pixels."""
+    height, width = images.shape[1:3]
+    size = working_size((width, height), SMALL_PIXELS)
+    return np.stack([cv2.resize(image, size, interpolation=cv2.INTER_AREA) for image in images])
+
+
+def without_specks(mask: Masks, share: float) -> Masks:
+    """The connected parts of a mask that hold at least `share` of the picture, after an opening of 2x2 pixels."""
+    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(opened)
+    large = [i for i in range(1, count) if stats[i, cv2.CC_STAT_AREA] >= share * mask.size]
+    return np.isin(labels, large)
+
+
+def moving_hulls(images: Image, fps: float) -> Masks:
+    """(T, h, w) convex hulls of what moves, at about 160x90 pixels, with a margin.
+
+    A pixel moves when it differs from both a frame before and a frame after, so what was uncovered behind a body does not count.
+    """
+    small = reduced_images(images)
+    change = _three_frame_difference(small, max(1, round(STRIDE_S * fps)))
+    level = max(LEVELS, NOISES * 1.4826 * float(np.median(change)))
+    return np.stack([_hulls(c > level) for c in change])
+
+
+def _three_frame_difference(small: Image, stride: int) -> Image:
+    frames, last = small.astype(np.int16), len(small) - 1
+    result = np.empty(small.shape[:3], np.uint8)
+    for t, frame in enumerate(frames):
+        before = t - stride if t >= stride else min(t + 2 * stride, last)
+        after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
+        changes = [np.abs(frame - frames[other]).max(axis=-1) for other in (before, after)]
+        result[t] = np.minimum(*changes)
+    return result
+
+
+def _hulls(moving: Masks) -> Masks:
+    seeds = without_specks(moving, 4 / moving.size).astype(np.uint8)
+    gathered = cv2.dilate(seeds, np.ones((GATHER, GATHER), np.uint8))
+    count, labels = cv2.connectedComponents(gathered)
+    result = np.zeros(moving.shape, np.uint8)
+    for label in range(1, count):
+        rows, columns = np.nonzero((labels == label) & (seeds > 0))
+        if len(rows) >= PART_SHARE * moving.size:
+            points = np.stack([columns, rows], axis=1).astype(np.int32)
+            cv2.fillConvexPoly(result, cv2.convexHull(points), 1)
+    return np.asarray(cv2.dilate(result, np.ones((MARGIN, MARGIN), np.uint8)) > 0)
+
+
+@dataclass(frozen=True)
+class CameraMotion:
+    """How the still part of the picture moves.
+
+    Attributes:
+        share: of the moments looked at, in which most of the picture moves as one.
+        shift: the largest shift within 0.3 s, as a share of the picture's width.
+    """
+
+    share: float
+    shift: float
+
+
+def camera_motion(images: Image, fps: float) -> CameraMotion:
+    """Looks for shifts, turns and zooms that most corners of the picture share."""
+    lag = max(1, round(LAG_S * fps))
+    starts = np.unique(np.linspace(0, max(0, len(images) - 1 - lag), CAMERA_PAIRS).astype(int))
+    shifts = np.array([_common_shift(images[s], images[min(s + lag, len(images) - 1)]) for s in starts])
+    return CameraMotion(float(np.mean(shifts > CAMERA_SHIFT)), float(np.max(shifts)))
+
+
+def _common_shift(first: Image, second: Image) -> float:
+    """The shift that most corners all over the picture share, as a share of the width; 0 if there is none."""
+    before, after = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (first, second))
+    height, width = before.shape
+    points = cv2.goodFeaturesToTrack(before, CORNERS, 0.01, max(4, width // 40))
+    if points is None or len(points) < 12:
+        return 0.0
+    moved, found, _ = cv2.calcOpticalFlowPyrLK(before, after, points, None, winSize=(21, 21), maxLevel=4)
+    good = found[:, 0] > 0
+    old, new = points[good, 0], moved[good, 0]
+    if len(old) < 12:
+        return 0.0
+    cv2.setRNGSeed(0)
+    _, inliers = cv2.estimateAffinePartial2D(old, new, ransacReprojThreshold=2.0)
+    agree = inliers[:, 0] > 0 if inliers is not None else np.zeros(len(old), bool)
+    if np.mean(agree) < AGREEING or np.any(np.ptp(old[agree], axis=0) < SPREAD * np.array([width, height])):
+        return 0.0
+    return float(np.median(np.linalg.norm(new[agree] - old[agree], axis=1)) / width)

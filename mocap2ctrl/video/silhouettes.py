@@ -1,0 +1,124 @@
+"""`load_silhouettes`: from a video or masks, and a camera, to the silhouettes that a fit compares with."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from mocap2ctrl.errors import CameraError
+from mocap2ctrl.types import Camera, Silhouettes
+from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
+from mocap2ctrl.video.decode import Image, Progress, probe
+from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
+from mocap2ctrl.video.mask_files import is_mask_spec
+from mocap2ctrl.video.region import undistortion, working_region
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedSilhouettes:
+    """A video, or masks, as a fit sees it.
+
+    Attributes:
+        silhouettes: masks around the person at a working size, with their ideal pinhole.
+        frames: (T, H, W, 3) undistorted RGB frames of the same moments, for overlays; None for a user's masks.
+        frames_camera: the ideal pinhole that sees `frames`, or would see them.
+        notes: what was understood, sentences for the user.
+        warnings: what the user should know.
+    """
+
+    silhouettes: Silhouettes
+    frames: Image | None
+    frames_camera: Camera
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def load_silhouettes(
+    spec: str | Path,
+    camera: str | Path | Camera | None = None,
+    *,
+    fps: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    background: str | Path | None = None,
+    method: str | None = None,
+    progress: Progress | None = None,
+) -> LoadedSilhouettes:
+    """Reads a video or masks, and the camera that saw them.
+
+    Args:
+        spec: a video, `FILE.npz:KEY`, or a folder of PNGs.
+        camera: `FILE.toml`, `FILE.toml:NAME`, or a camera; by default the file `<video's name>.toml` beside the input.
+        fps: frames a second; by default the input's own, or a whole fraction of it near 30. For masks whose file does not
+            say, their rate.
+        time_range: seconds of the input to use.
+        background: a picture of the empty scene.
+        method: plate, empty or median, to insist on it.
+        progress: told how far it is.
+
+    Raises:
+        VideoError: the input cannot be used; says why and what to do.
+        CameraError: there is no camera, or it is not of this input.
+    """
+    own, note = find_camera(spec, camera)
+    if is_mask_spec(spec):
+        found = from_masks(spec, fps=fps, time_range=time_range)
+        own = camera_for_size(own, found.source_size, "the masks")
+    else:
+        own = camera_for_size(own, probe(spec).size)  # before the long work
+        found = from_video(spec, fps=fps, time_range=time_range, plate=background, method=method, progress=progress)
+    return seen_by(found, own, input_file(spec), note)
+
+
+def find_camera(spec: str | Path, camera: str | Path | Camera | None) -> tuple[Camera, str]:
+    """The camera of an input, and a sentence that says where it came from.
+
+    Raises:
+        CameraError: there is none, or it cannot be used.
+    """
+    if isinstance(camera, Camera):
+        return camera, f"camera: {camera.name}"
+    if camera is not None:
+        return load_camera(camera), f"camera: {camera}"
+    beside = camera_beside(input_file(spec))
+    if beside is None:
+        name = input_file(spec).with_suffix(".toml").name
+        raise CameraError(f"{spec}: no camera; give one with --camera FILE.toml[:NAME], or put {name} beside it")
+    return load_camera(beside), f"camera: {beside}, found beside the input"
+
+
+def input_file(spec: str | Path) -> Path:
+    """The file or folder of a spec, without a key."""
+    path = Path(spec)
+    before, colon, _ = str(spec).rpartition(":")
+    return Path(before) if colon and before and not path.exists() else path
+
+
+def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str) -> LoadedSilhouettes:
+    """Undistorts masks and frames, and takes the working region around the person.
+
+    Args:
+        found: masks in pixels of the picture.
+        camera: that saw the picture, at any size of the same shape.
+        file: the input, for its hash.
+        camera_note: where the camera came from.
+    """
+    height, width = found.masks.shape[1:]
+    lens = undistortion(camera_for_size(camera, (width, height)))
+    masks, working = working_region(lens.masks(found.masks), lens.camera)
+    note = f"silhouettes: {len(masks)} of {working.size[0]}x{working.size[1]} pixels around the person, {found.fps:.4g} a second"
+    provenance = {
+        **found.provenance,
+        "file": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None,
+        "fps": found.fps,
+        "start_s": found.start_s,
+        "camera": camera.name,
+    }
+    return LoadedSilhouettes(
+        silhouettes=Silhouettes(found.name, found.fps, masks, working, provenance),
+        frames=None if found.images is None else lens.images(found.images),
+        frames_camera=lens.camera,
+        notes=(*found.notes, camera_note, note),
+        warnings=found.warnings,
+    )
