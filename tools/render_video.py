@@ -1,0 +1,296 @@
+"""Renders footage of a person who performs a motion, with its camera, its clean plate and its ground truth.
+
+    python tools/render_video.py humanoid3d_walk -o walk.mp4 --view side --seed 1 --seconds 2
+    python tools/render_video.py motion.bvh -o footage/ --view 30 --time-range 1 3 --masks
+    python tools/render_video.py --samples                      the footage in video/
+
+The person is not the project's character: lengths, girths and clothes differ by seed. Beside NAME.mp4 are written
+NAME.toml            the camera (Pose2Sim's keys; world z up, metres)
+NAME.background.jpg  the empty scene
+NAME.truth.npz       the motion on the standard character at the video's frames (`mocap2ctrl.motion.npz`), and `points_m`,
+                     (T, 15, 3) the rendered body's evaluation points
+NAME.masks.npz       with --masks: the exact silhouettes, bool (T, H, W) under NAME, and `fps`
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from PIL import Image as Picture
+from rendering.footage import Image, Shot
+from rendering.performer import draw_performer, perform
+from rendering.scenery import SCENES, build_scene
+from rendering.viewpoint import VIEWS, place_camera
+
+from mocap2ctrl.character import load_character
+from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.files import replacing, write_arrays, write_bytes
+from mocap2ctrl.geometry.camera import to_camera
+from mocap2ctrl.motion import clips, load_motion
+from mocap2ctrl.motion.load import ends_standing
+from mocap2ctrl.motion.npz import write_motion
+from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.video.camera_file import save_camera
+
+CRF = "28"
+JPEG_QUALITY = 88
+SMALL = (160, 90)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Footage that is shipped."""
+
+    name: str
+    motion: str
+    view: str
+    seed: int
+    scene: str
+    seconds: float | None
+
+
+SAMPLES = (
+    Sample("walk", "humanoid3d_walk", "side", 1, "street", 2.0),
+    Sample("jump", "humanoid3d_jump", "side", 2, "garden", None),
+    Sample("spinkick", "humanoid3d_spinkick", "side", 3, "hall", None),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says about one video; see `--help`."""
+
+    motion: str
+    output: Path
+    view: str = "side"
+    seed: int = 0
+    scene: str | None = None
+    seconds: float | None = None
+    cycles: int | None = None
+    time_range: tuple[float, float] | None = None
+    fps: int = 30
+    size: tuple[int, int] = (960, 540)
+    subframes: int = 4
+    samples: int = 1
+    masks: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Take:
+    """A shot that is ready, with its truth: the clip of the standard character at the frames, and points (T, 15, 3), metres."""
+
+    shot: Shot
+    truth: MotionClip
+    points_m: Array
+
+    @property
+    def times_s(self) -> Array:
+        """(T,) of the frames."""
+        return np.arange(len(self.truth)) / self.truth.fps
+
+
+def prepare(settings: Settings, character: Character) -> Take:
+    """Everything but the rendering."""
+    source = _clip(settings, character)
+    draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
+    performer = draw_performer(character, draw[0])
+    motion = perform(performer, character, source)
+    steps = int(math.floor(source.duration_s * settings.fps + 1e-6))
+    if steps < 1:
+        raise Mocap2CtrlError(f"{settings.motion}: {source.duration_s:g} s are less than two frames at {settings.fps} fps")
+    times = np.arange(steps + 1) / settings.fps
+    truth = replace(clips.at_times(source, times), fps=float(settings.fps), loop=False)
+    provenance = {**source.provenance, "view": settings.view, "seed": settings.seed, "performer": dict(performer.lengths)}
+    truth = replace(truth, ends_standing=ends_standing(truth, character), provenance=provenance)
+    seen = clips.at_times(motion, times)
+    centres, radii = performer.spheres(seen)
+    name, azimuth = _azimuth(settings.view)
+    camera = place_camera(name, azimuth, centres, radii, settings.size, draw[1])
+    kind = settings.scene or SCENES[settings.seed % len(SCENES)]
+    behind = float(np.max(to_camera(camera, centres)[..., 2])) + 0.2
+    scene = build_scene(kind, camera, behind, draw[2])
+    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    frames = segment_frames(performer.character, seen.root_position, seen.root_orientation, seen.angles)
+    return Take(shot, truth, evaluation_points(performer.character, *frames))
+
+
+def _clip(settings: Settings, character: Character) -> MotionClip:
+    """The part of the motion to film, at the file's rate."""
+    load = load_motion(settings.motion, character, time_range=settings.time_range).clip
+    cycles = settings.cycles
+    if cycles is None:
+        longer = load.loop and settings.time_range is None and settings.seconds is not None
+        cycles = math.ceil(settings.seconds / load.duration_s) if longer and settings.seconds else 1
+    clip = load_motion(settings.motion, character, time_range=settings.time_range, cycles=cycles).clip
+    if settings.seconds is None:
+        return replace(clip, loop=False)
+    return clip.cut(0, int(math.ceil(settings.seconds * clip.fps - 1e-6)) + 1)
+
+
+def _azimuth(view: str) -> tuple[str, float]:
+    """The camera's name and azimuth in degrees."""
+    if view in VIEWS:
+        return view, VIEWS[view]
+    try:
+        azimuth = float(view)
+    except ValueError:
+        azimuth = math.nan
+    if not math.isfinite(azimuth):
+        raise Mocap2CtrlError(f"--view is {view!r}; allowed are {', '.join(VIEWS)}, or an azimuth in degrees")
+    return f"azimuth_{view}", azimuth
+
+
+def render(settings: Settings, character: Character) -> Path:
+    """Renders one video and writes all its files; returns the video's path."""
+    video = _video_path(settings)
+    take = prepare(settings, character)
+    video.parent.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    masks: list[np.ndarray] = []
+
+    def frames() -> Iterable[Image]:
+        for image, mask in take.shot.frames(take.times_s):
+            masks.append(mask)
+            yield image
+
+    with replacing(video) as temporary:
+        encode(temporary, frames(), settings.fps, settings.size)
+    spent = (time.perf_counter() - start) / len(masks)
+    base = video.with_suffix("")
+    save_camera(base.with_suffix(".toml"), take.shot.camera)
+    write_bytes(f"{base}.background.jpg", jpeg(take.shot.clean_plate()))
+    write_truth(Path(f"{base}.truth.npz"), take, character)
+    if settings.masks:
+        write_arrays(f"{base}.masks.npz", {base.name: np.stack(masks), "fps": float(settings.fps)})
+    print(f"{video}: {len(masks)} frames, {spent:.2f} s a frame, {video.stat().st_size / 1000:.0f} kB; {_tallness(masks)}")
+    return video
+
+
+def _video_path(settings: Settings) -> Path:
+    if settings.output.suffix.lower() == ".mp4":
+        return settings.output
+    name = Path(settings.motion).stem.removeprefix("humanoid3d_")
+    return settings.output / f"{name}.mp4"
+
+
+def _tallness(masks: list[np.ndarray]) -> str:
+    """How tall the person is in the silhouettes that a fit would see."""
+    rows = [np.flatnonzero(mask.any(axis=1)) for mask in masks]
+    share = SMALL[1] / masks[0].shape[0]
+    tall = [share * float(row[-1] - row[0] + 1) for row in rows if len(row)] or [0.0]
+    return f"person {min(tall):.0f} to {max(tall):.0f} px tall at {SMALL[0]}x{SMALL[1]}, median {np.median(tall):.0f}"
+
+
+def encode(path: Path, frames: Iterable[Image], fps: int, size: tuple[int, int]) -> None:
+    """H.264 as a phone or a messenger compresses it."""
+    with av.open(os.fspath(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        stream = container.add_stream("libx264", rate=Fraction(fps), options={"crf": CRF, "preset": "medium"})
+        stream.width, stream.height = size
+        stream.pix_fmt = "yuv420p"
+        stream.codec_context.thread_count = 1
+        for image in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode(None))
+
+
+def jpeg(image: Image) -> bytes:
+    """The picture as a phone stores it."""
+    buffer = io.BytesIO()
+    Picture.fromarray(image).save(buffer, "JPEG", quality=JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+def write_truth(path: Path, take: Take, character: Character) -> None:
+    """A motion file that also holds the rendered body's points."""
+    with replacing(path) as temporary:
+        write_motion(temporary, take.truth, character)
+        with np.load(temporary, allow_pickle=False) as data:
+            arrays = {name: data[name] for name in data.files}
+    write_arrays(path, {**arrays, "points_m": take.points_m})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse and render."""
+    options = _parser().parse_args(arguments)
+    character = load_character()
+    if options.samples_shipped:
+        folder = Path(__file__).resolve().parent.parent / "video"
+        for s in SAMPLES:
+            render(Settings(s.motion, folder / f"{s.name}.mp4", s.view, s.seed, s.scene, s.seconds), character)
+        return 0
+    if options.motion is None:
+        raise Mocap2CtrlError("no motion given; give a motion file or a DeepMimic clip's name, or --samples")
+    chosen = {key: value for key, value in vars(options).items() if key != "samples_shipped"}
+    render(Settings(**chosen), character)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("motion", nargs="?", help="BVH or DeepMimic file, or the name of one of DeepMimic's clips")
+    add("-o", "--output", type=Path, default=Path("."), help="a folder, or the video's path (.mp4)")
+    add("--view", default="side", help=f"{', '.join(VIEWS)}, or degrees from straight ahead, counterclockwise")
+    add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
+    add("--scene", choices=SCENES, help="by seed without this")
+    add("--seconds", type=_positive, help="length; a loop is repeated as often as it needs")
+    add("--cycles", type=_whole(1), help="repeat a loop")
+    add("--time-range", type=float, nargs=2, metavar=("A", "B"), help="seconds of the motion")
+    add("--fps", type=_whole(1), default=30)
+    add("--size", type=_size, default=(960, 540), help="WIDTHxHEIGHT")
+    add("--subframes", type=_whole(1), default=4, help="moments within the shutter's time")
+    add("--samples-a-subframe", dest="samples", type=_whole(1), default=1, help="samples a pixel in each")
+    add("--masks", action="store_true", help="write the exact silhouettes, too")
+    add("--samples", dest="samples_shipped", action="store_true", help="render the footage in video/")
+    return parser
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text) if text.isdigit() else -1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r}; it must be a whole number from {least}")
+        return value
+
+    return parse
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}; it must be a positive number")
+    return value
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r}; give WIDTHxHEIGHT, for example 960x540")
+    size = (int(width), int(height))
+    if min(size) < 32 or size[0] % 2 or size[1] % 2:
+        raise argparse.ArgumentTypeError(f"{text!r}; both must be even and at least 32")
+    return size
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Mocap2CtrlError as error:
+        print(f"render_video: {error}", file=sys.stderr)
+        sys.exit(2)
