@@ -2,8 +2,8 @@
 
 A pixel's feature is its colour (3) and the gradient of its intensity (2). The model is the mean feature of each pixel, and
 one 5x5 covariance for the entire image; a pixel is foreground where its squared Mahalanobis distance exceeds a threshold.
-Added to the paper: a floor of the noise, a gain of each frame (exposure), the test against the neighbours' means
-(Elgammal 2000, section 3: a background that moves by a pixel), and the removal of cast shadows (`shadows.py`).
+Added to the paper: a floor of the noise, a gain of each frame (exposure), small shifts of the picture undone
+(`alignment.py`), and the removal of cast shadows (`shadows.py`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.types import Array, Masks
+from mocap2ctrl.types import Array
 from mocap2ctrl.video.decode import Image
 
 Floats = npt.NDArray[np.float32]
 
-THRESHOLD = 36.0
-"""Of the squared distance. Five normal variables exceed 36 once in a million pixels; real noise has longer tails."""
-COLOUR_FLOOR, GRADIENT_FLOOR = 3.0, 2.0
+THRESHOLD = 25.0
+"""Of the squared distance. Five normal variables exceed it once in 7,000 pixels, which alone make no connected part."""
+COLOUR_FLOOR, GRADIENT_FLOOR = 2.0, 1.3
 """Standard deviations that are added to the measured noise, grey levels: compression, and what the model leaves out."""
 BLUR = 0.7
 """Standard deviation of the smoothing before any feature, pixels."""
@@ -84,8 +84,12 @@ def build_background(picture: Floats, images: Image) -> Background:
     colour = smoothed(picture)
     mean = features(colour)
     covariance = _covariance(mean, colour, images)
-    whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
-    return Background(colour, mean, whitening, covariance)
+    return Background(colour, mean, whitening(covariance), covariance)
+
+
+def whitening(covariance: Array) -> Floats:
+    """(5, 5) W with W Wᵀ the covariance's inverse."""
+    return np.asarray(np.linalg.cholesky(np.linalg.inv(covariance)), np.float32)
 
 
 def squared_distance(background: Background, image: Image) -> tuple[Floats, Floats]:
@@ -94,24 +98,7 @@ def squared_distance(background: Background, image: Image) -> tuple[Floats, Floa
     colour *= exposure_gain(colour, background.colour)
     found = features(colour)
     distance = np.sum(((found - background.mean) @ background.whitening) ** 2, axis=-1)
-    distance = _nearest_neighbour(distance, found, background)
     return distance / THRESHOLD, colour
-
-
-def _nearest_neighbour(distance: Floats, found: Floats, background: Background) -> Floats:
-    """The smallest distance to the means of a pixel and its eight neighbours, where its own is beyond the threshold."""
-    rows, columns = np.nonzero(distance > THRESHOLD)
-    if len(rows) == 0:
-        return distance
-    padded = np.pad(background.mean, ((1, 1), (1, 1), (0, 0)), mode="edge")
-    here, best = found[rows, columns], distance[rows, columns]
-    for down in range(3):
-        for right in range(3):
-            offset = (here - padded[rows + down, columns + right]) @ background.whitening
-            best = np.minimum(best, np.sum(offset**2, axis=-1))
-    result = distance.copy()
-    result[rows, columns] = best
-    return result
 
 
 def _covariance(mean: Floats, colour: Floats, images: Image) -> Array:
@@ -139,8 +126,3 @@ def _residuals(mean: Floats, colour: Floats, images: Image) -> Floats:
         frame *= exposure_gain(frame, colour)
         parts.append((features(frame) - mean)[::step, ::step].reshape(-1, 5))
     return np.concatenate(parts)
-
-
-def foreground(distance: Floats) -> Masks:
-    """Where a squared distance, over the threshold, says that a pixel is not background."""
-    return np.asarray(distance > 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.alignment import align
 from mocap2ctrl.video.background import build_background
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage
 from mocap2ctrl.video.mask_files import load_masks
@@ -21,6 +22,9 @@ from mocap2ctrl.video.sources import Scene, empty_scene
 MOVING_CAMERA = 0.05
 """Share of the moments in which most of the picture moves as one, above which the camera is not still."""
 FULL_PICTURE = 0.5
+"""Share of the picture that differs from the background, above which it is no background."""
+SHAKE_PX = 0.3
+"""Less than this is not worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +95,9 @@ def from_video(
             f"film from a tripod, or choose a still part with --time-range A B"
         )
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
-    background = build_background(scene.picture, footage.images)
-    raw = raw_masks(background, footage.images, scene.hidden, progress)
+    images, shake = align(footage.images, scene.picture.astype(np.uint8))
+    background = build_background(scene.picture, images)
+    raw = raw_masks(background, images, scene.hidden, progress)
     _require_background(raw, where)
     person = follow_person(raw, where)
     found = usable_range(person.masks, footage.fps, footage.start_s, where)
@@ -101,12 +106,12 @@ def from_video(
     return ExtractedMasks(
         name=video.stem,
         masks=person.masks[part],
-        images=footage.images[part],
+        images=images[part],
         fps=footage.fps,
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), scene.reason, *found.notes),
+        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *found.notes),
         warnings=_warnings(scene),
         provenance={"kind": "video", "method": scene.method},
     )
@@ -136,6 +141,10 @@ def _rate_note(footage: Footage) -> str:
     if abs(footage.fps - footage.source_fps) < 1e-6:
         return f"video: {size}, {footage.fps:.4g} frames a second"
     return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
+
+
+def _shake_note(shake_px: float) -> tuple[str, ...]:
+    return (f"the picture shakes by up to {shake_px:.1f} pixels; that is undone",) if shake_px > SHAKE_PX else ()
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:

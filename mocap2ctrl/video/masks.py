@@ -17,6 +17,8 @@ WEAK, STRONG = 1.0, 2.5
 """Squared distances over the threshold: a weak pixel counts where it is joined to a strong one."""
 SPECK_SHARE = 0.00006
 """Parts smaller than this share of the picture are noise."""
+RIM = 2
+"""Pixels at a mask's edge that may be half background: the lens, the smoothing, and the shutter."""
 HOLE_SHARE = 0.0006
 """Holes smaller than this share of the picture are filled."""
 
@@ -34,7 +36,8 @@ def raw_masks(background: Background, images: Image, hidden: Masks, progress: Pr
     for t, image in enumerate(images):
         distance, colour = squared_distance(background, image)
         distance[hidden] = 2.0 * STRONG
-        masks[t] = clean(distance, cast_shadow(background, distance, colour) & ~hidden)
+        mask = clean(distance, cast_shadow(background, distance, colour) & ~hidden)
+        masks[t] = half_covered(mask, np.linalg.norm(colour - background.colour, axis=-1))
         if progress:
             progress("subtracting the background", (t + 1) / len(images))
     return bridged(masks)
@@ -48,6 +51,21 @@ def clean(distance: Floats, shadow: Masks) -> Masks:
     filled = remove_small_holes(closed, max_size=round(HOLE_SHARE * mask.size))
     opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
     return np.asarray(opened)
+
+
+def half_covered(mask: Masks, difference: Floats) -> Masks:
+    """Takes off the rim where a pixel shows less than half of the body.
+
+    A pixel's colour is a mixture of the body's and the background's there, so its difference from the background is that of
+    the nearest whole pixel of the body, times its share.
+
+    Args:
+        mask: (H, W).
+        difference: (H, W) of the frame's colour from the background's.
+    """
+    rim = mask & (cv2.erode(mask.astype(np.uint8), disc(RIM)) == 0)
+    whole = cv2.dilate(np.where(mask, difference, 0.0).astype(np.float32), disc(RIM))
+    return np.asarray(mask & ~(rim & (difference < 0.5 * whole)))
 
 
 def disc(radius: int) -> npt.NDArray[np.uint8]:
