@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import NoReturn
 
 import av
 import numpy as np
@@ -48,6 +49,7 @@ from mocap2ctrl.video.camera_file import save_camera
 CRF = "28"
 JPEG_QUALITY = 88
 SMALL = (160, 90)
+VIDEO = Path(__file__).resolve().parent.parent / "video"
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ class Sample:
 
 SAMPLES = (
     Sample("walk", "humanoid3d_walk", "side", 1, "street", 2.0),
-    Sample("jump", "humanoid3d_jump", "side", 2, "garden", None),
-    Sample("spinkick", "humanoid3d_spinkick", "side", 3, "hall", None),
+    Sample("jump", "humanoid3d_jump", "side", 33, "garden", None),
+    Sample("spinkick", "humanoid3d_spinkick", "side", 10, "hall", None),
 )
 
 
@@ -108,12 +110,20 @@ def prepare(settings: Settings, character: Character) -> Take:
     draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
     performer = draw_performer(character, draw[0])
     motion = perform(performer, character, source)
-    steps = int(math.floor(source.duration_s * settings.fps + 1e-6))
+    duration = min(source.duration_s, settings.seconds or math.inf)
+    steps = math.floor(duration * settings.fps + 1e-6)
     if steps < 1:
-        raise Mocap2CtrlError(f"{settings.motion}: {source.duration_s:g} s are less than two frames at {settings.fps} fps")
+        raise Mocap2CtrlError(
+            f"{settings.motion}: {duration:g} s are less than two frames at {settings.fps} fps; film more of it"
+        )
     times = np.arange(steps + 1) / settings.fps
     truth = replace(clips.at_times(source, times), fps=float(settings.fps), loop=False)
-    provenance = {**source.provenance, "view": settings.view, "seed": settings.seed, "performer": dict(performer.lengths)}
+    provenance = {
+        **source.provenance,
+        "view": settings.view,
+        "seed": settings.seed,
+        "performer": dict(performer.lengths),
+    }
     truth = replace(truth, ends_standing=ends_standing(truth, character), provenance=provenance)
     seen = clips.at_times(motion, times)
     centres, radii = performer.spheres(seen)
@@ -129,15 +139,16 @@ def prepare(settings: Settings, character: Character) -> Take:
 
 def _clip(settings: Settings, character: Character) -> MotionClip:
     """The part of the motion to film, at the file's rate."""
-    load = load_motion(settings.motion, character, time_range=settings.time_range).clip
-    cycles = settings.cycles
-    if cycles is None:
-        longer = load.loop and settings.time_range is None and settings.seconds is not None
-        cycles = math.ceil(settings.seconds / load.duration_s) if longer and settings.seconds else 1
-    clip = load_motion(settings.motion, character, time_range=settings.time_range, cycles=cycles).clip
+
+    def load(cycles: int) -> MotionClip:
+        return load_motion(settings.motion, character, time_range=settings.time_range, cycles=cycles).clip
+
+    clip = load(settings.cycles or 1)
     if settings.seconds is None:
         return replace(clip, loop=False)
-    return clip.cut(0, int(math.ceil(settings.seconds * clip.fps - 1e-6)) + 1)
+    if clip.loop and settings.cycles is None and settings.seconds > clip.duration_s > 0.0:
+        clip = load(math.ceil(settings.seconds / clip.duration_s))
+    return clip.cut(0, math.ceil(settings.seconds * clip.fps - 1e-6) + 1)
 
 
 def _azimuth(view: str) -> tuple[str, float]:
@@ -175,7 +186,9 @@ def render(settings: Settings, character: Character) -> Path:
     write_truth(Path(f"{base}.truth.npz"), take, character)
     if settings.masks:
         write_arrays(f"{base}.masks.npz", {base.name: np.stack(masks), "fps": float(settings.fps)})
-    print(f"{video}: {len(masks)} frames, {spent:.2f} s a frame, {video.stat().st_size / 1000:.0f} kB; {_tallness(masks)}")
+    print(
+        f"{video}: {len(masks)} frames, {spent:.2f} s a frame, {video.stat().st_size / 1000:.0f} kB; {_tallness(masks)}"
+    )
     return video
 
 
@@ -223,23 +236,37 @@ def write_truth(path: Path, take: Take, character: Character) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Parse and render."""
-    options = _parser().parse_args(arguments)
-    character = load_character()
-    if options.samples_shipped:
-        folder = Path(__file__).resolve().parent.parent / "video"
-        for s in SAMPLES:
-            render(Settings(s.motion, folder / f"{s.name}.mp4", s.view, s.seed, s.scene, s.seconds), character)
-        return 0
-    if options.motion is None:
-        raise Mocap2CtrlError("no motion given; give a motion file or a DeepMimic clip's name, or --samples")
-    chosen = {key: value for key, value in vars(options).items() if key != "samples_shipped"}
-    render(Settings(**chosen), character)
+    """Parse and render; returns the exit code."""
+    try:
+        for settings in _jobs(arguments):
+            render(settings, load_character())
+    except Mocap2CtrlError as error:
+        print(f"render_video: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"render_video: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        return 1
     return 0
 
 
+def _jobs(arguments: list[str] | None) -> list[Settings]:
+    options = vars(_parser().parse_args(arguments))
+    if options.pop("shipped"):
+        return [Settings(s.motion, VIDEO / f"{s.name}.mp4", s.view, s.seed, s.scene, s.seconds) for s in SAMPLES]
+    if options["motion"] is None:
+        raise Mocap2CtrlError("no motion given; give a motion file or the name of a DeepMimic clip, or --samples")
+    return [Settings(**options)]
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that raises its errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Mocap2CtrlError(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("motion", nargs="?", help="BVH or DeepMimic file, or the name of one of DeepMimic's clips")
     add("-o", "--output", type=Path, default=Path("."), help="a folder, or the video's path (.mp4)")
@@ -254,7 +281,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--subframes", type=_whole(1), default=4, help="moments within the shutter's time")
     add("--samples-a-subframe", dest="samples", type=_whole(1), default=1, help="samples a pixel in each")
     add("--masks", action="store_true", help="write the exact silhouettes, too")
-    add("--samples", dest="samples_shipped", action="store_true", help="render the footage in video/")
+    add("--samples", dest="shipped", action="store_true", help="render the footage in video/")
     return parser
 
 
@@ -289,8 +316,4 @@ def _size(text: str) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Mocap2CtrlError as error:
-        print(f"render_video: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(main())

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 import numpy.typing as npt
-from rendering import solids
-from rendering.performer import Performer
-from rendering.scenery import Scene
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.geometry.camera import camera_centre, project, rays
 from mocap2ctrl.motion import clips
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip
+from rendering import solids
+from rendering.performer import Performer
+from rendering.scenery import Scene
 
 Image = npt.NDArray[np.uint8]
 Body = tuple[Array, Array]
@@ -31,9 +31,8 @@ FLICKER = 0.006
 PHOTON_NOISE = 2.6e-4
 READ_NOISE = 1.3e-3
 NOISE_GRAIN_PX = 0.45
-TYPICAL = 0.17
-"""Linear value that the empty scene has in the geometric mean, as far as the exposures in `EXPOSURES` reach."""
-EXPOSURES = (0.8, 1.7)
+TYPICAL, BRIGHTEST = 0.19, 0.95
+"""Linear values of the empty scene: its geometric mean, unless its brightest hundredth would then exceed the second one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +70,9 @@ class Shot:
             yield _developed(light, exposure * flicker, rng), share >= 0.5
 
     def _exposure(self) -> float:
-        level = float(np.exp(np.mean(np.log(self.scene.sun + self.scene.sky + 1e-3))))
-        return float(np.clip(TYPICAL / level, *EXPOSURES))
+        empty = self.scene.sun + self.scene.sky
+        level = float(np.exp(np.mean(np.log(empty + 1e-3))))
+        return min(TYPICAL / level, BRIGHTEST / float(np.percentile(empty, 99.0)))
 
     def _seen(self, time_s: float, rng: np.random.Generator) -> tuple[Array, Array]:
         """Linear light (H, W, 3) and the person's share (H, W) of each pixel."""
@@ -104,9 +104,7 @@ class Shot:
 
     def _posed(self, times_s: Array) -> list[Body]:
         motion = clips.at_times(self.motion, times_s)
-        frames = segment_frames(
-            self.performer.character, motion.root_position, motion.root_orientation, motion.angles
-        )
+        frames = segment_frames(self.performer.character, motion.root_position, motion.root_orientation, motion.angles)
         return [self.performer.posed(*frame) for frame in zip(*frames, strict=True)]
 
     def _box(self, shape: Array) -> tuple[int, int, int, int]:
@@ -134,10 +132,10 @@ class Shot:
         u = np.cross(to_sun, [0.0, 0.0, 1.0])
         u /= np.linalg.norm(u)
         v = np.cross(u, to_sun)
-        ends = shape[:, :6].reshape(-1, 3)
+        seen = shape[:, :6].reshape(-1, 3) @ np.stack([u, v, to_sun]).T
         reach = float(np.max(shape[:, 6:8])) + 0.05
-        low_u, low_v, low_s = np.min(ends @ np.stack([u, v, to_sun]).T, axis=0) - reach
-        high_u, high_v, high_s = np.max(ends @ np.stack([u, v, to_sun]).T, axis=0) + reach
+        low_u, low_v = np.min(seen[:, :2], axis=0) - reach
+        high_u, high_v, high_s = np.max(seen, axis=0) + reach
         width, height = int((high_u - low_u) / SHADOW_CELL_M) + 1, int((high_v - low_v) / SHADOW_CELL_M) + 1
         view = np.zeros((6, 3))
         view[0] = low_u * u + low_v * v + high_s * to_sun
@@ -189,7 +187,9 @@ def _spread_samples(count: int, rng: np.random.Generator) -> Array:
 
 def _developed(light: Array, exposure: float, rng: np.random.Generator) -> Image:
     """The picture that a phone makes of linear light: lens, sensor, sRGB."""
-    seen = cv2.GaussianBlur(light, (0, 0), LENS_SIGMA_PX) * (exposure * _vignette(light.shape[0], light.shape[1])[..., None])
+    seen = cv2.GaussianBlur(light, (0, 0), LENS_SIGMA_PX) * (
+        exposure * _vignette(light.shape[0], light.shape[1])[..., None]
+    )
     deviation = np.sqrt(PHOTON_NOISE * np.maximum(seen, 0.0) + READ_NOISE**2)
     grain = rng.standard_normal(seen.shape, dtype=np.float32)
     grain = cv2.GaussianBlur(grain, (0, 0), NOISE_GRAIN_PX)

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from rendering import solids
 
 from mocap2ctrl.character.kinematics import lowest_points, points_world, segment_frames
 from mocap2ctrl.character.model import Character, parse_character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
 from mocap2ctrl.types import Array, MotionClip
+from rendering import solids
 
 LENGTH_SPREAD = 0.06
 GIRTH_SPREAD = 0.15
@@ -26,9 +26,10 @@ LENGTHS = (
     *("pelvis", "abdomen", "chest", "head", "upper_arm", "forearm", "hand", "thigh", "shank", "foot"),
     *("shoulders", "hips"),
 )
-GIRTHS = ("trunk", "arm", "leg", "head", "foot")
+GIRTHS = ("trunk", "arm", "leg")
 FEET = ("left_foot", "left_toes", "right_foot", "right_toes")
 
+PATTERNS = (solids.PLAIN, solids.PLAIN, solids.STRIPES, solids.CHECKS)
 STAY_WEIGHT = 3e-3
 NO_CUT = (0.0, 0.0, 0.0, 1.0)
 
@@ -157,7 +158,7 @@ def draw_performer(character: Character, rng: np.random.Generator) -> Performer:
     build = 0.5 * GIRTH_SPREAD * rng.uniform(-1.0, 1.0)
     girths = {name: 1.0 + build + 0.5 * GIRTH_SPREAD * rng.uniform(-1.0, 1.0) for name in GIRTHS}
     long_sleeves = bool(rng.random() < 0.5)
-    pattern = np.array([rng.integers(0, 3), rng.uniform(0.05, 0.09), rng.uniform(0.3, 0.55)])
+    pattern = np.array([rng.choice(PATTERNS), rng.uniform(0.05, 0.09), rng.uniform(0.3, 0.55)])
     return Performer(skeleton, lengths, girths, _dressed(long_sleeves), _palette(rng), pattern)
 
 
@@ -206,7 +207,11 @@ def perform(performer: Performer, character: Character, clip: MotionClip) -> Mot
     ankle_rise = rise * 0.0
     ankle_rise[2] = _ankle_height(performer, character) * (performer.lengths["foot"] - 1.0)
     segment, local, world, weight = [], [], [], []
-    for name, shift, importance in (("pelvis", rise, 0.5), ("left_foot", ankle_rise, 4.0), ("right_foot", ankle_rise, 4.0)):
+    for name, shift, importance in (
+        ("pelvis", rise, 0.5),
+        ("left_foot", ankle_rise, 4.0),
+        ("right_foot", ankle_rise, 4.0),
+    ):
         index = character.segment_index(name)
         for corner in (np.zeros(3), np.array([0.15, 0.0, 0.0]), np.array([0.0, 0.15, 0.0])):
             segment.append(index)
@@ -231,15 +236,37 @@ def _ankle_height(performer: Performer, character: Character) -> float:
 
 def _palette(rng: np.random.Generator) -> Array:
     """(materials, 2, 3) linear reflectances, drawn from what people wear."""
-    skin = rng.choice([[0.62, 0.40, 0.30], [0.52, 0.31, 0.21], [0.33, 0.18, 0.11], [0.16, 0.085, 0.05]])
-    hair = rng.choice([[0.03, 0.02, 0.015], [0.09, 0.05, 0.03], [0.22, 0.14, 0.07], [0.012, 0.011, 0.011]])
-    shirts = [[0.55, 0.08, 0.07], [0.62, 0.62, 0.58], [0.06, 0.16, 0.38], [0.10, 0.22, 0.12], [0.55, 0.36, 0.08], [0.2, 0.2, 0.21]]
+    skin, hair = np.array(
+        rng.choice(
+            [
+                [[0.62, 0.40, 0.30], [0.09, 0.05, 0.03]],
+                [[0.60, 0.38, 0.27], [0.22, 0.14, 0.07]],
+                [[0.52, 0.31, 0.21], [0.03, 0.02, 0.015]],
+                [[0.33, 0.18, 0.11], [0.012, 0.011, 0.011]],
+                [[0.17, 0.09, 0.055], [0.012, 0.011, 0.011]],
+            ]
+        )
+    )
+    shirts = [
+        [0.55, 0.08, 0.07],
+        [0.62, 0.62, 0.58],
+        [0.06, 0.16, 0.38],
+        [0.10, 0.22, 0.12],
+        [0.55, 0.36, 0.08],
+        [0.2, 0.2, 0.21],
+    ]
     trousers = [[0.055, 0.085, 0.17], [0.035, 0.035, 0.04], [0.30, 0.23, 0.15], [0.16, 0.16, 0.15]]
     first, second = rng.permutation(len(shirts))[:2]
     leg = np.array(rng.choice(trousers))
     shoe = rng.choice([[0.05, 0.05, 0.05], [0.55, 0.55, 0.53], [0.20, 0.09, 0.05], [0.06, 0.10, 0.25]])
     lips = skin * np.array([0.85, 0.5, 0.5])
-    pairs = [(skin, lips), (hair, hair), (shirts[first], shirts[second]), (leg, 1.8 * leg + 0.02), (shoe, [0.6, 0.6, 0.57])]
+    pairs = [
+        (skin, lips),
+        (hair, hair),
+        (shirts[first], shirts[second]),
+        (leg, 1.8 * leg + 0.02),
+        (shoe, [0.6, 0.6, 0.57]),
+    ]
     return np.array(pairs, float) * rng.uniform(0.9, 1.1, (5, 1, 1))
 
 
@@ -296,7 +323,7 @@ def _hips() -> list[Solid]:
 
     return [
         trousers((0.0, -0.07, 0.0), (0.0, 0.07, 0.0), (0.094, 0.094)),
-        trousers((-0.03, -0.07, -0.04), (-0.03, 0.07, -0.04), (0.088, 0.088)),
+        trousers((-0.024, -0.065, -0.045), (-0.024, 0.065, -0.045), (0.086, 0.086)),
     ]
 
 
@@ -317,14 +344,35 @@ def _arm(side: str, sign: float, long_sleeves: bool) -> list[Solid]:
     if long_sleeves:
         return [
             *parts,
-            Solid(upper, "shirt", start=(0.0, -0.016 * sign, -0.024), end=(0.0, 0.0, -0.325), radii=(0.059, 0.055), **sleeve),
-            Solid(fore, f"{side} sleeve", start=(0.0, 0.0, 0.01), end=(0.0, 0.0, -0.25), radii=(0.057, 0.046),
-                  cut=(0.0, 0.0, -1.0, 0.238), **sleeve),
+            Solid(
+                upper,
+                "shirt",
+                start=(0.0, -0.016 * sign, -0.024),
+                end=(0.0, 0.0, -0.325),
+                radii=(0.059, 0.055),
+                **sleeve,
+            ),
+            Solid(
+                fore,
+                f"{side} sleeve",
+                start=(0.0, 0.0, 0.01),
+                end=(0.0, 0.0, -0.25),
+                radii=(0.057, 0.046),
+                cut=(0.0, 0.0, -1.0, 0.238),
+                **sleeve,
+            ),
         ]
     return [
         *parts,
-        Solid(upper, "shirt", start=(0.0, -0.016 * sign, -0.024), end=(0.0, 0.0, -0.26), radii=(0.059, 0.071),
-              cut=(0.0, 0.0, -1.0, 0.195), **sleeve),
+        Solid(
+            upper,
+            "shirt",
+            start=(0.0, -0.016 * sign, -0.024),
+            end=(0.0, 0.0, -0.26),
+            radii=(0.059, 0.071),
+            cut=(0.0, 0.0, -1.0, 0.195),
+            **sleeve,
+        ),
     ]
 
 
@@ -334,15 +382,50 @@ def _leg(side: str, sign: float) -> list[Solid]:
     hem = (0.0, 0.0, -1.0, 0.405)
     lap = (0.0, 0.0, -1.0, 0.085)  # where the shirt lies on the thigh
     return [
-        Solid(thigh, "shirt", solids.SHIRT, (0.0, 0.0, 0.0), (0.0, 0.0, -0.11), (0.103, 0.107), 0.05, 0.004, lap, "pelvis"),
-        Solid(thigh, "trousers", start=(0.0, -0.004 * sign, -0.02), end=(0.005, 0.0, -0.26), radii=(0.094, 0.081),
-              blend=0.025, folds=0.003, **cloth),
-        Solid(thigh, "trousers", start=(0.005, 0.0, -0.26), end=(0.004, 0.0, -0.428), radii=(0.081, 0.069),
-              blend=0.02, folds=0.0035, **cloth),
-        Solid(shank, f"{side} shank", start=(0.002, 0.0, 0.0), end=(-0.014, 0.0, -0.14), radii=(0.068, 0.069),
-              blend=0.03, folds=0.0035, **cloth),
-        Solid(shank, f"{side} shank", start=(-0.014, 0.0, -0.14), end=(-0.006, 0.0, -0.43), radii=(0.069, 0.061),
-              blend=0.03, folds=0.004, cut=hem, **cloth),
+        Solid(
+            thigh, "shirt", solids.SHIRT, (0.0, 0.0, 0.0), (0.0, 0.0, -0.11), (0.103, 0.107), 0.05, 0.004, lap, "pelvis"
+        ),
+        Solid(
+            thigh,
+            "trousers",
+            start=(0.0, -0.004 * sign, -0.02),
+            end=(0.005, 0.0, -0.26),
+            radii=(0.094, 0.081),
+            blend=0.025,
+            folds=0.003,
+            **cloth,
+        ),
+        Solid(
+            thigh,
+            "trousers",
+            start=(0.005, 0.0, -0.26),
+            end=(0.004, 0.0, -0.428),
+            radii=(0.081, 0.069),
+            blend=0.02,
+            folds=0.0035,
+            **cloth,
+        ),
+        Solid(
+            shank,
+            f"{side} shank",
+            start=(0.002, 0.0, 0.0),
+            end=(-0.014, 0.0, -0.14),
+            radii=(0.068, 0.069),
+            blend=0.03,
+            folds=0.0035,
+            **cloth,
+        ),
+        Solid(
+            shank,
+            f"{side} shank",
+            start=(-0.014, 0.0, -0.14),
+            end=(-0.006, 0.0, -0.43),
+            radii=(0.069, 0.061),
+            blend=0.03,
+            folds=0.004,
+            cut=hem,
+            **cloth,
+        ),
     ]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from rendering.solids import cell_values, fractal_noise
 
 from mocap2ctrl.geometry.camera import camera_centre, rays
 from mocap2ctrl.types import Array, Camera
+from rendering.solids import cell_values, fractal_noise
 
 SCENES = ("street", "garden", "hall")
 SAMPLES = 3
@@ -127,11 +127,13 @@ def _lamps(kind: str, camera: Camera, rng: np.random.Generator) -> Lamps:
     back = -_facing(camera)
     aside = np.radians(rng.uniform(*SUN_ASIDE_DEG)) * rng.choice([-1.0, 1.0])
     elevation = np.radians(rng.uniform(*SUN_ELEVATION_DEG))
-    turned = np.array([back[0] * np.cos(aside) - back[1] * np.sin(aside), back[0] * np.sin(aside) + back[1] * np.cos(aside)])
+    turned = np.array(
+        [back[0] * np.cos(aside) - back[1] * np.sin(aside), back[0] * np.sin(aside) + back[1] * np.cos(aside)]
+    )
     to_sun = np.array([*(turned * np.cos(elevation)), np.sin(elevation)])
     ground = {"street": (0.24, 0.23, 0.21), "garden": (0.10, 0.15, 0.05), "hall": (0.22, 0.15, 0.11)}[kind]
     if kind == "hall":
-        sun, sky, softness = np.array([0.75, 0.68, 0.58]), np.array([0.55, 0.52, 0.48]), 0.11
+        sun, sky, softness = np.array([0.95, 0.87, 0.75]), np.array([0.50, 0.48, 0.45]), 0.08
     else:
         sun, sky, softness = np.array([1.0, 0.94, 0.84]), np.array([0.34, 0.39, 0.46]), 0.02
     bounce = np.array(ground) * (sun * to_sun[2] + sky)
@@ -182,14 +184,18 @@ def _bricks(x: Array, z: Array, seeds: Seeds) -> Array:
     brick = seeds.cells(np.floor(u), row)
     grain, weather = seeds.noise(x, z, 0.03, 4), seeds.noise(x, z, 0.8, 4)
     tone = (0.6 + 0.75 * brick) * (0.65 + 0.7 * grain) * (0.75 + 0.5 * weather)
-    clay = _mixed(_tinted((0.30, 0.15, 0.10), tone), _tinted((0.25, 0.18, 0.13), tone), seeds.cells(np.floor(u), row + 999))
+    clay = _mixed(
+        _tinted((0.30, 0.15, 0.10), tone), _tinted((0.25, 0.18, 0.13), tone), seeds.cells(np.floor(u), row + 999)
+    )
     return _mixed(clay, _tinted((0.33, 0.31, 0.28), 0.6 + 0.8 * grain), np.clip(1.5 - joint / 0.006, 0.0, 1.0))
 
 
 def _hedge(x: Array, z: Array, seeds: Seeds) -> Array:
     leaves, twigs, bushes = seeds.noise(x, z, 0.05, 3), seeds.noise(x, z, 0.22, 4), seeds.noise(x, z, 0.9, 3)
     tone = np.clip(3.0 * leaves - 0.75, 0.08, 2.2) * (0.35 + 1.2 * twigs**1.5) * (0.6 + 0.8 * bushes)
-    return _mixed(_tinted((0.055, 0.10, 0.03), tone), _tinted((0.13, 0.15, 0.045), tone), np.clip(2.0 * leaves - 0.6, 0.0, 1.0))
+    return _mixed(
+        _tinted((0.055, 0.10, 0.03), tone), _tinted((0.13, 0.15, 0.045), tone), np.clip(2.0 * leaves - 0.6, 0.0, 1.0)
+    )
 
 
 def _plaster(x: Array, z: Array, seeds: Seeds) -> Array:
@@ -206,8 +212,12 @@ def _add_sky(sun: Array, sky: Array, hit: Array, on_ground: Array, wall_right: A
     """Open sky above a hedge with an uneven top; changes `sun` and `sky`."""
     above = np.zeros(on_ground.shape, bool)
     height = hit[~on_ground][:, 2]
-    top = HEDGE_M + 0.22 * (seeds.noise(wall_right, height, 0.08, 3) - 0.5) + 0.3 * (seeds.noise(wall_right, 0 * height, 1.0) - 0.5)
+    top = (
+        HEDGE_M
+        + 0.22 * (seeds.noise(wall_right, height, 0.08, 3) - 0.5)
+        + 0.3 * (seeds.noise(wall_right, 0 * height, 1.0) - 0.5)
+    )
     above[~on_ground] = height > top
     cloud = 0.25 * seeds.noise(wall_right, 2.5 * height, 2.5, 5)[height > top]
     sun[above] = 0.0
-    sky[above] = np.array([0.52, 0.62, 0.74]) + cloud[:, None]
+    sky[above] = np.array([0.36, 0.45, 0.56]) + cloud[:, None]

@@ -64,11 +64,12 @@ def _noise(x, y, z):
 def fractal_noise(x, y, octaves, seed, out):
     """Fills `out` (N,) with noise of `octaves` octaves, mean about 0.5, at x, y (N,); features of one unit and smaller."""
     for n in range(len(x)):
-        total, weight, scale, amount = 0.0, 0.0, 1.0, 1.0
+        total, weight, amount, u, v = 0.0, 0.0, 1.0, x[n], y[n]
         for octave in range(octaves):
-            total += amount * _noise(x[n] * scale + 17.3 * octave, y[n] * scale - 9.1 * octave, seed + octave + 0.5)
+            # Each octave is turned, so that the noise's grid does not show.
+            u, v = 1.62 * u - 1.22 * v + 17.3, 1.22 * u + 1.62 * v - 9.1
+            total += amount * _noise(u, v, seed + octave + 0.5)
             weight += amount
-            scale *= 2.03
             amount *= 0.55
         out[n] = total / weight
 
@@ -206,7 +207,19 @@ def depth_map(rays, width, height, shape, rest, kind, lists, counts, near, far, 
                 d = rays[3] + x * rays[4] + y * rays[5]
                 d = d / math.sqrt(np.dot(d, d))
                 out[y, x] = _trace(
-                    shape, rest, kind, lists[tile], counts[tile], o[0], o[1], o[2], d[0], d[1], d[2], near[tile], far[tile]
+                    shape,
+                    rest,
+                    kind,
+                    lists[tile],
+                    counts[tile],
+                    o[0],
+                    o[1],
+                    o[2],
+                    d[0],
+                    d[1],
+                    d[2],
+                    near[tile],
+                    far[tile],
                 )[0]
 
 
@@ -231,7 +244,7 @@ def _sunlight(x, y, z, sun, turn, bias):
         blocked, above = 0, 0.0
         for tap in range(TAPS):
             across, along = cosine * TAP_X[tap] - sine * TAP_Y[tap], sine * TAP_X[tap] + cosine * TAP_Y[tap]
-            i, j = int(math.floor(v + reach * along + 0.5)), int(math.floor(u + reach * across + 0.5))
+            i, j = math.floor(v + reach * along + 0.5), math.floor(u + reach * across + 0.5)
             if 0 <= i < height and 0 <= j < width and depths[i, j] > s:
                 blocked += 1
                 above += depths[i, j] - s

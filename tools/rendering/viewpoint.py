@@ -33,7 +33,14 @@ def place_camera(
     near, far = NEAREST_M, FARTHEST_M
     for _ in range(40):
         distance = 0.5 * (near + far)
-        camera = _centred(Camera(name, size, matrix, np.zeros(3), np.zeros(3), np.zeros(4)), azimuth_deg, height, distance, centres, radii)
+        camera = _centred(
+            Camera(name, size, matrix, np.zeros(3), np.zeros(3), np.zeros(4)),
+            azimuth_deg,
+            height,
+            distance,
+            centres,
+            radii,
+        )
         box = extent(camera, centres, radii)
         room = np.array([*size, *size]) * np.array([MARGIN, MARGIN, 1.0 - MARGIN, 1.0 - MARGIN])
         fits = box is not None and np.all(box[:2] >= room[:2]) and np.all(box[2:] <= room[2:])
@@ -54,7 +61,9 @@ def extent(camera: Camera, centres: Array, radii: Array) -> Array | None:
     return np.concatenate([low.reshape(-1, 2).min(axis=0), high.reshape(-1, 2).max(axis=0)])
 
 
-def _centred(camera: Camera, azimuth_deg: float, height: float, distance: float, centres: Array, radii: Array) -> Camera:
+def _centred(
+    camera: Camera, azimuth_deg: float, height: float, distance: float, centres: Array, radii: Array
+) -> Camera:
     """The camera at a distance from the motion's middle, shifted sideways and pitched until the motion is in the middle."""
     azimuth = np.radians(azimuth_deg)
     outward = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
