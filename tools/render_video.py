@@ -48,6 +48,8 @@ from mocap2ctrl.video.camera_file import save_camera
 
 CRF = "28"
 JPEG_QUALITY = 88
+BEHIND_M = 0.2
+"""How far a body may reach behind its solids' ends."""
 SMALL = (160, 90)
 VIDEO = Path(__file__).resolve().parent.parent / "video"
 
@@ -106,35 +108,34 @@ class Take:
 
 def prepare(settings: Settings, character: Character) -> Take:
     """Everything but the rendering."""
-    source = _clip(settings, character)
     draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
     performer = draw_performer(character, draw[0])
+    source = _clip(settings, character)
+    truth = _at_frames(settings, source)
+    about = {"view": settings.view, "seed": settings.seed, "performer": dict(performer.lengths)}
+    truth = replace(
+        truth, ends_standing=ends_standing(truth, character), provenance={**source.provenance, "rendered": about}
+    )
     motion = perform(performer, character, source)
+    seen = clips.at_times(motion, np.arange(len(truth)) / settings.fps)
+    centres, radii = performer.spheres(seen)
+    camera = place_camera(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
+    behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
+    scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
+    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    frames = segment_frames(performer.character, seen.root_position, seen.root_orientation, seen.angles)
+    return Take(shot, truth, evaluation_points(performer.character, *frames))
+
+
+def _at_frames(settings: Settings, source: MotionClip) -> MotionClip:
+    """The clip at the video's frames: frame i at i / fps."""
     duration = min(source.duration_s, settings.seconds or math.inf)
     steps = math.floor(duration * settings.fps + 1e-6)
     if steps < 1:
         raise Mocap2CtrlError(
             f"{settings.motion}: {duration:g} s are less than two frames at {settings.fps} fps; film more of it"
         )
-    times = np.arange(steps + 1) / settings.fps
-    truth = replace(clips.at_times(source, times), fps=float(settings.fps), loop=False)
-    provenance = {
-        **source.provenance,
-        "view": settings.view,
-        "seed": settings.seed,
-        "performer": dict(performer.lengths),
-    }
-    truth = replace(truth, ends_standing=ends_standing(truth, character), provenance=provenance)
-    seen = clips.at_times(motion, times)
-    centres, radii = performer.spheres(seen)
-    name, azimuth = _azimuth(settings.view)
-    camera = place_camera(name, azimuth, centres, radii, settings.size, draw[1])
-    kind = settings.scene or SCENES[settings.seed % len(SCENES)]
-    behind = float(np.max(to_camera(camera, centres)[..., 2])) + 0.2
-    scene = build_scene(kind, camera, behind, draw[2])
-    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
-    frames = segment_frames(performer.character, seen.root_position, seen.root_orientation, seen.angles)
-    return Take(shot, truth, evaluation_points(performer.character, *frames))
+    return replace(clips.at_times(source, np.arange(steps + 1) / settings.fps), fps=float(settings.fps), loop=False)
 
 
 def _clip(settings: Settings, character: Character) -> MotionClip:
@@ -251,11 +252,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _jobs(arguments: list[str] | None) -> list[Settings]:
     options = vars(_parser().parse_args(arguments))
-    if options.pop("shipped"):
-        return [Settings(s.motion, VIDEO / f"{s.name}.mp4", s.view, s.seed, s.scene, s.seconds) for s in SAMPLES]
-    if options["motion"] is None:
+    shipped, output, motion = options.pop("shipped"), options.pop("output"), options["motion"]
+    if shipped:
+        folder = output or VIDEO
+        return [
+            Settings(s.motion, folder / f"{s.name}.mp4", s.view, s.seed, s.scene, s.seconds, masks=options["masks"])
+            for s in SAMPLES
+        ]
+    if motion is None:
         raise Mocap2CtrlError("no motion given; give a motion file or the name of a DeepMimic clip, or --samples")
-    return [Settings(**options)]
+    return [Settings(output=output or Path(), **options)]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -269,7 +275,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("motion", nargs="?", help="BVH or DeepMimic file, or the name of one of DeepMimic's clips")
-    add("-o", "--output", type=Path, default=Path("."), help="a folder, or the video's path (.mp4)")
+    add("-o", "--output", type=Path, help="a folder, or the video's path (.mp4); default here, with --samples video/")
     add("--view", default="side", help=f"{', '.join(VIEWS)}, or degrees from straight ahead, counterclockwise")
     add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
     add("--scene", choices=SCENES, help="by seed without this")
