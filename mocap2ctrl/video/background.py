@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float32]
 
 THRESHOLD = 25.0
 """Of the squared distance. Five normal variables exceed it once in 7,000 pixels, which alone make no connected part."""
-COLOUR_FLOOR, GRADIENT_FLOOR = 2.0, 1.3
+COLOUR_FLOOR, GRADIENT_FLOOR = 3.0, 3.0
 """Standard deviations that are added to the measured noise, grey levels: compression, and what the model leaves out."""
 BLUR = 0.7
 """Standard deviation of the smoothing before any feature, pixels."""

@@ -16,7 +16,7 @@ from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
 from mocap2ctrl.video.motion import camera_motion
-from mocap2ctrl.video.person import OFTEN, border_contacts, follow_person, usable_range
+from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
 from mocap2ctrl.video.sources import Scene, empty_scene
 
 MOVING_CAMERA = 0.05
@@ -97,12 +97,12 @@ def from_video(
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
     images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
-    raw = raw_masks(background, images, scene.hidden, progress)
+    raw = raw_masks(background, images, progress)
     _require_background(raw, where)
     person = follow_person(raw, where)
+    _require_one_person(person, where)
     found = usable_range(person.masks, footage.fps, footage.start_s, where)
     part = slice(found.first, found.last)
-    _require_one_person(person.second[part], where)
     return ExtractedMasks(
         name=video.stem,
         masks=person.masks[part],
@@ -126,8 +126,8 @@ def _require_background(raw: Masks, where: str) -> None:
         )
 
 
-def _require_one_person(second: Masks, where: str) -> None:
-    share = float(np.mean(second)) if len(second) else 0.0
+def _require_one_person(person: Person, where: str) -> None:
+    share = np.count_nonzero(person.second) / max(1, np.count_nonzero(np.any(person.masks, axis=(1, 2))))
     if share > OFTEN:
         raise VideoError(
             f"{where}: two or more people move (in {100 * share:.0f} % of the frames); film one person alone, or choose a "

@@ -13,31 +13,34 @@ from mocap2ctrl.video.background import Background, Floats, squared_distance
 from mocap2ctrl.video.decode import Image, Progress
 from mocap2ctrl.video.shadows import cast_shadow
 
+CEILING, SMOOTHING = 4.0, 1.0
+"""Squared distances, over the threshold, are cut off there and smoothed with this standard deviation, pixels."""
 WEAK, STRONG = 1.0, 2.5
 """Squared distances over the threshold: a weak pixel counts where it is joined to a strong one."""
 SPECK_SHARE = 0.00006
 """Parts smaller than this share of the picture are noise."""
 RIM = 2
 """Pixels at a mask's edge that may be half background: the lens, the smoothing, and the shutter."""
+EDGE_SMOOTHING = 1.2
+"""Of a mask's edge, standard deviation in pixels."""
 HOLE_SHARE = 0.0006
 """Holes smaller than this share of the picture are filled."""
 
 
-def raw_masks(background: Background, images: Image, hidden: Masks, progress: Progress | None = None) -> Masks:
+def raw_masks(background: Background, images: Image, progress: Progress | None = None) -> Masks:
     """(T, H, W) foreground of each frame without shadows, specks and small holes.
 
     Args:
         background: the model.
         images: (T, H, W, 3).
-        hidden: (H, W) pixels behind the body in nearly all frames; taken as body.
         progress: told how far it is.
     """
     masks = np.empty(images.shape[:3], bool)
     for t, image in enumerate(images):
         distance, colour = squared_distance(background, image)
-        distance[hidden] = 2.0 * STRONG
-        mask = clean(distance, cast_shadow(background, distance, colour) & ~hidden)
-        masks[t] = half_covered(mask, np.linalg.norm(colour - background.colour, axis=-1))
+        distance = cv2.GaussianBlur(np.minimum(distance, CEILING), (0, 0), SMOOTHING)
+        shadow = cast_shadow(background, distance, colour)
+        masks[t] = half_covered(clean(distance, shadow), shadow, np.linalg.norm(colour - background.colour, axis=-1))
         if progress:
             progress("subtracting the background", (t + 1) / len(images))
     return bridged(masks)
@@ -53,7 +56,7 @@ def clean(distance: Floats, shadow: Masks) -> Masks:
     return np.asarray(opened)
 
 
-def half_covered(mask: Masks, difference: Floats) -> Masks:
+def half_covered(mask: Masks, shadow: Masks, difference: Floats) -> Masks:
     """Takes off the rim where a pixel shows less than half of the body.
 
     A pixel's colour is a mixture of the body's and the background's there, so its difference from the background is that of
@@ -61,11 +64,13 @@ def half_covered(mask: Masks, difference: Floats) -> Masks:
 
     Args:
         mask: (H, W).
+        shadow: (H, W) what was taken off as shadow; towards it the rim stays.
         difference: (H, W) of the frame's colour from the background's.
     """
-    rim = mask & (cv2.erode(mask.astype(np.uint8), disc(RIM)) == 0)
+    rim = mask & (cv2.erode((mask | shadow).astype(np.uint8), disc(RIM)) == 0)
     whole = cv2.dilate(np.where(mask, difference, 0.0).astype(np.float32), disc(RIM))
-    return np.asarray(mask & ~(rim & (difference < 0.5 * whole)))
+    trimmed = mask & ~(rim & (difference < 0.5 * whole))
+    return np.asarray(cv2.GaussianBlur(trimmed.astype(np.float32), (0, 0), EDGE_SMOOTHING) > 0.5)
 
 
 def disc(radius: int) -> npt.NDArray[np.uint8]:

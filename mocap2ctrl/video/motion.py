@@ -1,4 +1,4 @@
-"""What moves in a clip, before there is any background: hulls of moving bodies, and whether the camera itself moves."""
+"""What moves in a clip, before there is any background: where bodies move, and whether the camera itself moves."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def without_specks(mask: Masks, share: float) -> Masks:
     return np.isin(labels, large)
 
 
-def moving_hulls(images: Image, fps: float) -> Masks:
-    """(T, h, w) convex hulls of what moves, at about 160x90 pixels, with a margin.
+def moving_bodies(images: Image, fps: float) -> Masks:
+    """(T, h, w) where bodies are that move, at about 160x90 pixels, with a margin; coarse, and filled.
 
     A pixel moves when it differs from both a frame before and a frame after, so what was uncovered behind a body does not count.
     """
     small = reduced_images(images)
     change = _three_frame_difference(small, max(1, round(STRIDE_S * fps)))
     level = max(LEVELS, NOISES * 1.4826 * float(np.median(change)))
-    return np.stack([_hulls(c > level) for c in change])
+    return np.stack([_filled(c > level) for c in change])
 
 
 def _three_frame_difference(small: Image, stride: int) -> Image:
@@ -69,17 +69,17 @@ def _three_frame_difference(small: Image, stride: int) -> Image:
     return result
 
 
-def _hulls(moving: Masks) -> Masks:
+def _filled(moving: Masks) -> Masks:
+    """Moving pixels that are near to each other, gathered and filled, with a margin."""
     seeds = without_specks(moving, 4 / moving.size).astype(np.uint8)
-    gathered = cv2.dilate(seeds, np.ones((GATHER, GATHER), np.uint8))
-    count, labels = cv2.connectedComponents(gathered)
+    near = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * GATHER + 1, 2 * GATHER + 1))
+    outlines, _ = cv2.findContours(cv2.dilate(seeds, near), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     result = np.zeros(moving.shape, np.uint8)
-    for label in range(1, count):
-        rows, columns = np.nonzero((labels == label) & (seeds > 0))
-        if len(rows) >= PART_SHARE * moving.size:
-            points = np.stack([columns, rows], axis=1).astype(np.int32)
-            cv2.fillConvexPoly(result, cv2.convexHull(points), 1)
-    return np.asarray(cv2.dilate(result, np.ones((MARGIN, MARGIN), np.uint8)) > 0)
+    for outline in outlines:
+        body = cv2.drawContours(np.zeros_like(result), [outline], -1, 1, -1)
+        if np.count_nonzero(seeds & body) >= PART_SHARE * moving.size:
+            result |= body
+    return np.asarray(cv2.dilate(cv2.erode(result, near), np.ones((MARGIN, MARGIN), np.uint8)) > 0)
 
 
 @dataclass(frozen=True)

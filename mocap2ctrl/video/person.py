@@ -18,9 +18,9 @@ PARTIAL = 0.2
 """A part below this share of the person's usual area is no person either."""
 REACH = 0.5
 """How far a person may get from frame to frame, in heights."""
-JOIN = 0.05
+JOIN = 0.1
 """Parts this near to the body (in heights) belong to it."""
-JOIN_SHARE = 0.004
+JOIN_SHARE = 0.01
 """But not those below this share of the body's area."""
 
 SHORTEST_S = 0.5
@@ -28,7 +28,8 @@ LONGEST_GAP_S = 0.5
 VISIT_GAP_S = 1.0
 CONTACT = 2
 """So many pixels along the border make a contact."""
-SECOND_AREA, SECOND_HEIGHT, OFTEN = 0.4, 0.5, 0.5
+SECOND_AREA, SECOND_HEIGHT, OFTEN = 0.4, 0.5, 0.3
+"""Another part of at least so much of the body's area and height is another person; in more than such a share of the frames."""
 SIDES = ("left", "right", "top", "bottom")
 
 
@@ -77,9 +78,10 @@ def follow_person(masks: Masks, where: str) -> Person:
             part = _next(labelled[t][1], last, least)
             if part is not None:
                 chosen[t] = last = part
+    height = float(np.median([p.box[3] for p in chosen.values()]))
     result, second = np.zeros_like(masks), np.zeros(len(masks), bool)
     for t, part in chosen.items():
-        result[t], second[t] = _body(*labelled[t], part)
+        result[t], second[t] = _body(*labelled[t], part, height)
     return Person(result, second)
 
 
@@ -103,10 +105,10 @@ def _gap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float:
     return float(np.hypot(across, down))
 
 
-def _body(labels: npt.NDArray[np.int32], parts: list[Part], main: Part) -> tuple[Masks, bool]:
+def _body(labels: npt.NDArray[np.int32], parts: list[Part], main: Part, height: float) -> tuple[Masks, bool]:
     """The mask of a body's parts, and whether what is left holds another person."""
     body = labels == main.label
-    reach = max(1, round(JOIN * main.box[3]))
+    reach = max(1, round(JOIN * height))
     others = [p for p in parts if p.label != main.label and _gap(p.box, main.box) <= reach]
     others = [p for p in others if p.area >= JOIN_SHARE * main.area]
     if others:

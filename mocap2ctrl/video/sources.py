@@ -11,9 +11,9 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import Floats
+from mocap2ctrl.video.background import Floats, exposure_gain, smoothed
 from mocap2ctrl.video.decode import Footage, Image
-from mocap2ctrl.video.motion import moving_hulls, reduced_images, without_specks
+from mocap2ctrl.video.motion import moving_bodies, reduced_images, without_specks
 
 METHODS = ("plate", "empty", "median")
 PLATE_SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -28,6 +28,8 @@ BLOB_LEVELS = 20.0
 ARRIVAL_S = 0.4
 """How long before or after an empty stretch somebody at the picture's border is looked for."""
 
+SAME_LEVELS = 10.0
+"""A plate and the clip's median that differ by fewer grey levels show the same."""
 MEDIAN_FRAMES = 60
 FEWEST_SEEN = 3
 """Frames in which a pixel must be free of the moving body to count as seen."""
@@ -106,8 +108,21 @@ def _from_plate(path: Path, footage: Footage, *, named: bool) -> Scene:
             f"another shape; give a picture by the same camera"
         )
     picture = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.float32)
+    picture = with_own_pixels(picture, footage)
     why = "given with --background" if named else "found beside the video"
     return Scene(picture, np.zeros((height, width), bool), "plate", f"background: the clean plate {path}, {why}")
+
+
+def with_own_pixels(picture: Floats, footage: Footage) -> Floats:
+    """The picture in the clip's exposure, and with the clip's own median where that shows the same.
+
+    A plate has noise, compression and sharpness of its own, which the clip's median has not.
+    """
+    median, hidden = masked_median(footage.images, moving_bodies(footage.images, footage.fps))
+    own = picture / exposure_gain(median, picture)
+    same = np.abs(smoothed(median) - smoothed(own)).max(axis=-1) < SAME_LEVELS
+    use = cv2.erode((same & ~hidden).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    return np.asarray(np.where(use[..., None], median, own), np.float32)
 
 
 def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
@@ -146,15 +161,16 @@ def _touches_border(blob: Masks) -> bool:
 def _from_empty_frames(footage: Footage, stretch: tuple[int, int]) -> Scene:
     first, last = stretch
     picture, _ = masked_median(footage.images[first:last], None)
+    picture = with_own_pixels(picture, footage)
     start, end = (footage.start_s + n / footage.fps for n in (first, last - 1))
     reason = f"background: the empty frames from {start:.2f} to {end:.2f} s of the clip ({last - first} frames)"
     return Scene(picture, np.zeros(picture.shape[:2], bool), "empty", reason)
 
 
 def _from_median(footage: Footage) -> Scene:
-    """Each pixel's median over the frames in which it is outside the hull of what moves."""
-    hulls = moving_hulls(footage.images, footage.fps)
-    picture, hidden = masked_median(footage.images, hulls)
+    """Each pixel's median over the frames in which it is outside of all moving bodies."""
+    bodies = moving_bodies(footage.images, footage.fps)
+    picture, hidden = masked_median(footage.images, bodies)
     if hidden.any():
         picture = cv2.inpaint(picture.astype(np.uint8), hidden.astype(np.uint8), 3.0, cv2.INPAINT_TELEA).astype(
             np.float32
@@ -166,21 +182,21 @@ def _from_median(footage: Footage) -> Scene:
     return Scene(picture, hidden, "median", reason)
 
 
-def masked_median(images: Image, hulls: Sequence[Masks] | Masks | None) -> tuple[Floats, Masks]:
-    """Each pixel's median over at most 60 frames in which no hull covers it, and the pixels without enough of them.
+def masked_median(images: Image, bodies: Sequence[Masks] | Masks | None) -> tuple[Floats, Masks]:
+    """Each pixel's median over at most 60 frames in which no body covers it, and the pixels without enough of them.
 
     Args:
         images: (T, H, W, 3).
-        hulls: (T, h, w), of any size; None: nothing is covered.
+        bodies: (T, h, w), of any size; None: nothing is covered.
     """
     chosen = np.unique(np.linspace(0, len(images) - 1, MEDIAN_FRAMES).astype(int))
     height, width = images.shape[1:3]
     picture, hidden = np.empty((height, width, 3), np.float32), np.zeros((height, width), bool)
-    if hulls is None:
+    if bodies is None:
         for rows in _bands(height):
             picture[rows] = np.median(images[chosen, rows], axis=0)
         return picture, hidden
-    covered = np.stack([_enlarged(hulls[i], (width, height)) for i in chosen])
+    covered = np.stack([_enlarged(bodies[i], (width, height)) for i in chosen])
     for rows in _bands(height):
         part, cover = images[chosen, rows].astype(np.float32), covered[:, rows]
         part[cover] = np.nan
