@@ -18,6 +18,7 @@ COMMANDS = {
     "fit": "fit a physics controller to a motion; writes a capture folder",
     "evaluate": "joint error and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
+    "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "train-prior": "learn a pose prior from motion files",
 }
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

@@ -127,7 +127,8 @@ def _require_background(raw: Masks, where: str) -> None:
 
 
 def _require_one_person(person: Person, where: str) -> None:
-    share = np.count_nonzero(person.second) / max(1, np.count_nonzero(np.any(person.masks, axis=(1, 2))))
+    seen = int(np.count_nonzero(np.any(person.masks, axis=(1, 2))))
+    share = int(np.count_nonzero(person.second)) / max(1, seen)
     if share > OFTEN:
         raise VideoError(
             f"{where}: two or more people move (in {100 * share:.0f} % of the frames); film one person alone, or choose a "

@@ -20,6 +20,8 @@ from mocap2ctrl.types import Masks
 WHITE = 127
 """Grey levels above are a person."""
 FPS_KEY = "fps"
+RESERVED_KEYS = (FPS_KEY, "file", "allow_pickle")
+"""Names that an array in an .npz file written by numpy cannot have."""
 SMALLEST_SIDE = 8
 MOST_PIXELS = 4_000_000_000
 HOW = "give FILE.npz:KEY or a folder of PNGs"
@@ -78,13 +80,15 @@ def load_masks(spec: str | Path, fps: float | None = None) -> MaskFile:
     return MaskFile(name, masks, float(rate), path)
 
 
-def save_masks(path: str | Path, name: str, masks: Masks, fps: float) -> None:
-    """Writes an .npz file that `load_masks` reads.
+def save_masks(path: str | Path, name: str, masks: Masks, fps: float) -> str:
+    """Writes an .npz file that `load_masks` reads; returns the key under which the masks lie, which is mostly `name`.
 
     Raises:
         OSError: the file cannot be written.
     """
-    write_arrays(path, {name: masks, FPS_KEY: np.float64(fps)})
+    key = f"{name}_masks" if name in RESERVED_KEYS else name
+    write_arrays(path, {key: masks, FPS_KEY: np.float64(fps)})
+    return key
 
 
 def natural_order(name: str) -> tuple[tuple[int, str | int], ...]:

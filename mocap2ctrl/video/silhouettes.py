@@ -94,6 +94,15 @@ def input_file(spec: str | Path) -> Path:
     return Path(before) if colon and before and not path.exists() else path
 
 
+def input_name(spec: str | Path) -> str:
+    """What to call an input: a mask's key if it is given, else the name of the file or folder."""
+    file = input_file(spec)
+    _, colon, key = str(spec).rpartition(":")
+    if colon and key and file != Path(spec):
+        return key
+    return file.resolve().name if file.is_dir() else file.stem
+
+
 def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str) -> LoadedSilhouettes:
     """Undistorts masks and frames, and takes the working region around the person.
 

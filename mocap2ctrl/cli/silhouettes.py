@@ -1,0 +1,172 @@
+"""`mocap2ctrl silhouettes`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from mocap2ctrl.cli.options import add_json, note, number, print_json
+
+if TYPE_CHECKING:
+    from mocap2ctrl.video.extract import ExtractedMasks
+
+EPILOG = """examples:
+  mocap2ctrl silhouettes walk.mp4                            writes silhouettes/walk.npz and silhouettes/walk.png
+  mocap2ctrl silhouettes walk.mp4 --background empty.png -o walk.npz
+  mocap2ctrl fit silhouettes/walk.npz:walk --camera walk.toml
+
+The clean plate walk.background.png (or .jpg) beside walk.mp4 is used, and named.
+"""
+QUIET_S = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's options."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "video", metavar="VIDEO", help="a video by a still camera; or masks, FILE.npz:KEY or a folder of PNGs"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the masks to write, an .npz (default: silhouettes/<video's name>.npz)"
+    )
+    parser.add_argument("--camera", metavar="FILE[:NAME]", help="check that this camera fits, too; none is needed here")
+    parser.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
+    parser.add_argument(
+        "--method",
+        choices=("plate", "empty", "median"),
+        help="where the background comes from: that picture, frames without anybody, or the clip's median "
+        "(default: the first that there is)",
+    )
+    parser.add_argument(
+        "--fps", type=number(1, 1000), help="frames a second (default: the video's, or a fraction near 30)"
+    )
+    parser.add_argument(
+        "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help="seconds of the video to use"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Finds the person in each frame; writes masks and a picture, and says what was understood."""
+    from mocap2ctrl.files import write_bytes
+    from mocap2ctrl.video.mask_files import save_masks
+    from mocap2ctrl.video.picture import outlined_frames, png_bytes
+    from mocap2ctrl.video.silhouettes import input_name
+
+    name = input_name(options.video)
+    path = Path(options.output) if options.output else Path("silhouettes") / f"{name}.npz"
+    picture = path.with_suffix(".png")
+    _refuse_existing(path, picture, overwrite=options.overwrite)
+    found, notes = _extract(options)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    key = save_masks(path, name, found.masks, found.fps)
+    times = [found.start_s + t / found.fps for t in range(len(found.masks))]
+    write_bytes(picture, png_bytes(outlined_frames(found.masks, found.images, times)))
+    for warning in found.warnings:
+        note(f"note: {warning}")
+    if options.json:
+        _print_json(found, f"{path}:{key}", picture, notes)
+        return 0
+    for line in notes:
+        print(line)
+    print(
+        f"{len(found.masks)} masks from {times[0]:.2f} s on, the person {found.person_px:.0f} pixels tall: {path}:{key}"
+    )
+    print(f"look at {picture}")
+    return 0
+
+
+def _print_json(found: ExtractedMasks, masks: str, picture: Path, notes: tuple[str, ...]) -> None:
+    height, width = found.masks.shape[1:]
+    print_json(
+        {
+            "masks": masks,
+            "picture": str(picture),
+            "frames": len(found.masks),
+            "fps": found.fps,
+            "start_s": found.start_s,
+            "size": [width, height],
+            "method": found.method,
+            "person_px": found.person_px,
+            "notes": list(notes),
+            "warnings": list(found.warnings),
+        }
+    )
+
+
+def _refuse_existing(path: Path, picture: Path, *, overwrite: bool) -> None:
+    from mocap2ctrl.errors import ConfigError
+
+    if path.suffix != ".npz":
+        raise ConfigError(f"{path}: a file of masks ends in .npz")
+    for file in (path, picture):
+        if file.is_dir() or (file.exists() and not overwrite):
+            raise ConfigError(f"{file}: exists already; use --overwrite or another -o")
+
+
+def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ...]]:
+    """The masks, and what was understood."""
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.video.camera_file import camera_for_size, load_camera
+    from mocap2ctrl.video.extract import from_masks, from_video
+    from mocap2ctrl.video.mask_files import is_mask_spec
+    from mocap2ctrl.video.silhouettes import input_file, seen_by
+
+    camera = load_camera(options.camera) if options.camera else None
+    time_range = tuple(options.time_range) if options.time_range else None
+    if is_mask_spec(options.video):
+        if options.background or options.method:
+            raise ConfigError(f"{options.video}: are masks already; --background and --method are for videos")
+        found = from_masks(options.video, fps=options.fps, time_range=time_range)
+    else:
+        with StepDisplay("silhouettes") as display:
+            found = from_video(
+                options.video,
+                fps=options.fps,
+                time_range=time_range,
+                plate=options.background,
+                method=options.method,
+                progress=display.step,
+            )
+    if camera is None:
+        return found, found.notes
+    fitting = camera_for_size(camera, found.source_size)
+    return found, seen_by(found, fitting, input_file(options.video), f"camera: {options.camera}").notes
+
+
+class StepDisplay:
+    """Progress of a few named steps on stderr: a bar on a terminal, else a line a step once two seconds have passed."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (
+            TextColumn(f"[bold]{title}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} % {task.description}"),
+        )
+        self._bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+        self._task = self._bar.add_task("", total=1.0)
+        self._start, self._said = time.monotonic(), ""
+
+    def __enter__(self) -> StepDisplay:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, name: str, share: float) -> None:
+        """Shows how much of a step is done."""
+        self._bar.update(self._task, completed=share, description=name)
+        if self._bar.disable and name != self._said and time.monotonic() - self._start > QUIET_S:
+            note(f"{name} …")
+            self._said = name
