@@ -13,8 +13,8 @@ from mocap2ctrl.errors import Mocap2CtrlError, PriorError
 from mocap2ctrl.files import write_arrays
 from mocap2ctrl.prior.pca import PosePrior
 
-FORMAT = 1
-_ARRAYS = ("basis", "mean", "sigma", "explained", "angle_centre")
+FORMAT = 2
+_ARRAYS = ("basis", "mean", "sigma", "explained", "angle_centre", "exemplars")
 
 
 def save_prior(path: Path | str, prior: PosePrior) -> None:

@@ -12,8 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import PriorError
+from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import mirror, resample
 from mocap2ctrl.prior.features import ROOT_ANGLES, from_features, pose_angles, to_features
 from mocap2ctrl.types import Array, MotionClip, frozen_array
@@ -25,6 +27,9 @@ BOUND_SIGMAS = 4.0
 """How far from the mean coefficients may go, in standard deviations (Vondrak §4.1.2)."""
 
 SMALLEST_SIGMA = 1e-6
+
+EXEMPLARS = 160
+"""Poses of the training data that a prior keeps, as places where a search may begin."""
 
 
 class Prior(Protocol):
@@ -69,6 +74,7 @@ class PosePrior:
         explained: (K,) share of the variance that each component explains.
         angle_centre: (3 + J,) middle of each angle's range, radians; decoded angles lie within half a turn of it.
         hinge_names: J names, in order.
+        exemplars: (E, 3 + J) angles of poses from the training data that differ as much as possible, radians.
         provenance: the clips inside, the character, the command; plain JSON values.
     """
 
@@ -79,11 +85,12 @@ class PosePrior:
     explained: Array
     angle_centre: Array
     hinge_names: tuple[str, ...]
+    exemplars: Array
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         angles = ROOT_ANGLES + len(self.hinge_names)
-        shapes = {"basis": (2 * angles, None), "mean": (2 * angles,), "angle_centre": (angles,)}
+        shapes = {"basis": (2 * angles, None), "mean": (2 * angles,), "angle_centre": (angles,), "exemplars": (None, angles)}
         for name, shape in shapes.items():
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, name))
         for name in ("sigma", "explained"):
@@ -121,6 +128,7 @@ class PosePrior:
             explained=self.explained[:keep],
             angle_centre=self.angle_centre,
             hinge_names=self.hinge_names,
+            exemplars=self.exemplars,
             provenance={**self.provenance, "variance": float(np.sum(self.explained[:keep]))},
         )
 
@@ -193,7 +201,8 @@ def train(
         raise PriorError(f"prior {name!r}: variance is {variance}; allowed is more than 0, at most 1")
     even = [resample(clip, TRAINING_FPS) for clip in clips]
     even += [mirror(clip, character) for clip in even] if mirrored else []
-    features = to_features(np.concatenate([pose_angles(clip) for clip in even]))
+    poses = np.concatenate([pose_angles(clip) for clip in even])
+    features = to_features(poses)
     mean = features.mean(axis=0)
     _, singular, components = np.linalg.svd(features - mean, full_matrices=False)
     share = singular**2 / max(float(np.sum(singular**2)), 1e-30)
@@ -209,6 +218,7 @@ def train(
         explained=share[:keep],
         angle_centre=np.concatenate([np.zeros(ROOT_ANGLES), 0.5 * (lower + upper)]),
         hinge_names=character.hinge_names,
+        exemplars=poses[spread_out(poses, character, EXEMPLARS)],
         provenance={
             "clips": [_clip_provenance(clip) for clip in clips],
             "mirrored": mirrored,
@@ -218,6 +228,18 @@ def train(
             **(provenance or {}),
         },
     )
+
+
+def spread_out(poses: Array, character: Character, count: int) -> npt.NDArray[np.int64]:
+    """Indices of up to `count` of the poses (N, 3 + J), each as far as can be from those before it, by its joints' places."""
+    orientations = rotations.from_rotation_vector(poses[:, :ROOT_ANGLES])
+    frames = segment_frames(character, np.zeros((len(poses), 3)), orientations, poses[:, ROOT_ANGLES:])
+    points = evaluation_points(character, *frames)
+    chosen, distance = [0], np.linalg.norm(points - points[0], axis=-1).mean(axis=1)
+    while len(chosen) < min(count, len(poses)):
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, np.linalg.norm(points - points[chosen[-1]], axis=-1).mean(axis=1))
+    return np.array(chosen)
 
 
 def components_for(share: Array, variance: float) -> int:

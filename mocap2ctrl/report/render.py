@@ -11,11 +11,10 @@ from functools import lru_cache
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from mocap2ctrl.character import Character
-from mocap2ctrl.character.kinematics import points_world, segment_frames
-from mocap2ctrl.character.model import SIDES, Capsule
+from mocap2ctrl.character.kinematics import segment_frames
+from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.report.camera import VirtualCamera, pixel_windows
 from mocap2ctrl.report.ground import Float, Image, add_shadow, background
@@ -39,59 +38,24 @@ VISOR_HEIGHT = 0.12
 
 
 @dataclass(frozen=True, eq=False)
-class BodyShape:
-    """The capsules of a character, flat.
+class Paint:
+    """How the capsules of a body are coloured.
 
     Attributes:
-        segment: (2 C,) segment of each capsule end, start and end alternating.
-        local: (2 C, 3) ends in the segments' frames, metres.
-        radii: (C,) metres.
         colours: (C, 3) RGB.
         visor: index of the capsule that shows where the head looks, or -1.
     """
 
-    segment: npt.NDArray[np.int64]
-    local: Array
-    radii: Array
     colours: Float
     visor: int
 
 
 @lru_cache(maxsize=4)
-def body_shape(character: Character) -> BodyShape:
-    """Return the shape of `character`: left limbs blue, right orange, the trunk grey with its joints filled in."""
-    segment: list[int] = []
-    local: list[Array] = []
-    radii: list[float] = []
-    colours: list[tuple[int, int, int]] = []
-    visor = -1
-    for index, part in enumerate(character.segments):
-        if part.name == "head":
-            visor = len(radii) + len(part.capsules) - 1
-        for capsule in (*part.capsules, *_flesh(character, index)):
-            segment += [index, index]
-            local += [capsule.start, capsule.end]
-            radii.append(capsule.radius)
-            colours.append(_colour(part.name))
-    return BodyShape(np.array(segment), np.array(local), np.array(radii), np.array(colours, np.float32), visor)
-
-
-def _flesh(character: Character, index: int) -> list[Capsule]:
-    """Capsules that only the picture has: they close the waist, and join shoulders and hips to the trunk."""
-    part = character.segments[index]
-    if part.name.startswith(SIDES):
-        return []
-    extra = []
-    for child in (s for s in character.segments if s.parent == index):
-        if child.name.startswith(SIDES):
-            root = child.offset * np.array([1.0, 0.35, 0.9])
-            extra.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
-        elif child.group == part.group or part.parent < 0:
-            near = (part.capsules[0], child.capsules[0])
-            half = 0.5 * (abs(near[0].start[1]) + abs(near[1].start[1])) * np.array([0.0, 1.0, 0.0])
-            radius = 0.94 * min(capsule.radius for capsule in near)
-            extra.append(Capsule(child.offset - half, child.offset + half, radius))
-    return extra
+def paint(character: Character) -> Paint:
+    """Left limbs blue, right orange, the trunk grey."""
+    names = [character.segments[i].name for i in body_shape(character).owner]
+    visor = max((i for i, name in enumerate(names) if name == "head"), default=-1)
+    return Paint(np.array([_colour(name) for name in names], np.float32), visor)
 
 
 def _colour(segment_name: str) -> tuple[int, int, int]:
@@ -127,7 +91,8 @@ def draw_frames(
 ) -> None:
     """As `draw`, for segment positions (S, 3) and orientations (S, 4) that are already known."""
     shape = body_shape(character)
-    ends = points_world(positions, orientations, shape.segment, shape.local).reshape(-1, 2, 3)
+    colouring = paint(character)
+    ends = capsule_ends(shape, positions, orientations)
     ends_camera = camera.to_camera(ends)
     if np.any(ends_camera[..., 2] < 0.4):
         return
@@ -139,7 +104,7 @@ def draw_frames(
     whole = image[top:bottom, left:right]
     canvas = np.stack(cv2.split(whole)).astype(np.float32)
     depth = np.full(whole.shape[:2], np.inf, np.float32)
-    colours = _faded(shape.colours, fade) * SKY_LIGHT
+    colours = _faded(colouring.colours, fade) * SKY_LIGHT
     gaze = camera.axes @ _gaze_world(character, orientations)
     for index in np.argsort(-ends_camera[..., 2].mean(axis=1)):
         x0, y0, x1, y1 = windows[index]
@@ -148,7 +113,7 @@ def draw_frames(
         part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
         view = _View(camera, (slice(y0, y1), slice(x0, x1)))
         surface = _intersect(view.rays, ends_camera[index], float(shape.radii[index]))
-        visor = gaze if index == shape.visor else None
+        visor = gaze if index == colouring.visor else None
         _blend(canvas[:, *part], depth[part], view, surface, colour=colours[index], gaze=visor)
     np.copyto(whole, cv2.merge([plane.astype(np.uint8) for plane in np.clip(canvas, 0.0, 255.0)]))
 

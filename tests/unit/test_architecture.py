@@ -23,6 +23,7 @@ FLOORS = (
     ("motion",),
     ("video",),
     ("prior",),
+    ("track",),
     ("simulation",),
     ("control",),
     ("objective",),

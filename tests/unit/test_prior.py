@@ -145,10 +145,10 @@ def test_damaged_and_foreign_files_are_refused(prior: PosePrior, character: Char
         path.write_bytes(content)
         with pytest.raises(PriorError, match=r"prior\.npz"):
             read_prior(path, character)
-    np.savez(path, format=2)
-    with pytest.raises(PriorError, match="this version reads format 1"):
-        read_prior(path, character)
     np.savez(path, format=1)
+    with pytest.raises(PriorError, match="this version reads format 2"):
+        read_prior(path, character)
+    np.savez(path, format=2)
     with pytest.raises(PriorError, match="is missing"):
         read_prior(path, character)
     np.savez(path, format=np.array([{}], dtype=object), hinge_names="x")

@@ -1,0 +1,66 @@
+"""The body as the eye sees it: the character's capsules, and flesh that joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.kinematics import points_world
+from mocap2ctrl.character.model import SIDES, Capsule, Character
+from mocap2ctrl.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class BodyShape:
+    """The C capsules of a character that can be seen, flat.
+
+    Attributes:
+        owner: (C,) segment that each belongs to.
+        local: (C, 2, 3) ends in that segment's frame, metres.
+        radii: (C,) metres.
+    """
+
+    owner: npt.NDArray[np.int64]
+    local: Array
+    radii: Array
+
+
+@lru_cache(maxsize=8)
+def body_shape(character: Character) -> BodyShape:
+    """The shape of `character`, with waist, shoulders and hips filled in, which collision shapes leave open."""
+    owner: list[int] = []
+    capsules: list[Capsule] = []
+    for index, segment in enumerate(character.segments):
+        here = [*segment.capsules, *_flesh(character, index)]
+        capsules += here
+        owner += [index] * len(here)
+    local = np.array([[capsule.start, capsule.end] for capsule in capsules])
+    return BodyShape(np.array(owner), local, np.array([capsule.radius for capsule in capsules]))
+
+
+def capsule_ends(shape: BodyShape, positions: Array, orientations: Array) -> Array:
+    """World positions (..., C, 2, 3) of the capsules' ends, from segment positions (..., S, 3) and orientations (..., S, 4)."""
+    segment = np.repeat(shape.owner, 2)
+    ends = points_world(positions, orientations, segment, shape.local.reshape(-1, 3))
+    return ends.reshape(*ends.shape[:-2], -1, 2, 3)
+
+
+def _flesh(character: Character, index: int) -> list[Capsule]:
+    """Capsules that close the waist, and join shoulders and hips to the trunk."""
+    part = character.segments[index]
+    if part.name.startswith(SIDES):
+        return []
+    extra = []
+    for child in (s for s in character.segments if s.parent == index):
+        if child.name.startswith(SIDES):
+            root = child.offset * np.array([1.0, 0.35, 0.9])
+            extra.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
+        elif child.group == part.group or part.parent < 0:
+            near = (part.capsules[0], child.capsules[0])
+            half = 0.5 * (abs(near[0].start[1]) + abs(near[1].start[1])) * np.array([0.0, 1.0, 0.0])
+            radius = 0.94 * min(capsule.radius for capsule in near)
+            extra.append(Capsule(child.offset - half, child.offset + half, radius))
+    return extra

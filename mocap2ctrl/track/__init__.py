@@ -1,0 +1,1 @@
+"""Kinematic tracking: silhouettes to a motion without physics, which proposes target poses to the fit."""

@@ -1,0 +1,228 @@
+"""The tracker's energy: a negative logarithm of a posterior, with what Gauss and Newton need of it.
+
+Frames are coupled with their two neighbours only, and all with the four factors of the body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.track.evidence import Evidence, softness_px
+from mocap2ctrl.track.outline import outline_equations
+from mocap2ctrl.track.path import Path
+from mocap2ctrl.track.tree import BODY, ROOT, points_with_jacobian
+from mocap2ctrl.types import Array
+
+
+@dataclass(eq=False)
+class Equations:
+    """Energy, gradient and Gauss-Newton matrix at one point; terms add themselves.
+
+    Attributes:
+        parts: the energy's terms by name.
+        derivatives: whether gradient and matrix are wanted; they stay zero otherwise.
+        gradient, body: (T, D) of the coordinates and (4,) of the body's factors.
+        within, next, second: (T, D, D) blocks on the diagonal, (T - 1, D, D) to the next frame, (D,) diagonal to the one after.
+        border, corner: (T, D, 4) and (4, 4) blocks of the body's factors.
+    """
+
+    parts: dict[str, float]
+    derivatives: bool
+    gradient: Array
+    body: Array
+    within: Array
+    next: Array
+    second: Array
+    border: Array
+    corner: Array
+
+    @property
+    def energy(self) -> float:
+        """The sum of all terms."""
+        return sum(self.parts.values())
+
+
+def equations(
+    evidence: Evidence,
+    path: Path,
+    body: Array,
+    standing: Array,
+    tau_m: float,
+    pixel_step: int,
+    derivatives: bool = True,
+) -> Equations:
+    """All terms at `path`.
+
+    Args:
+        evidence: of the path's frames.
+        path: where.
+        body: (4,) factors of `BODY`.
+        standing: (T, N) how much each sole point counts as standing, fixed while energies are compared.
+        tau_m: softness of outlines, one of `SOFTNESS_M`.
+        pixel_step: only every so manieth pixel is looked at.
+        derivatives: whether gradient and matrix are wanted.
+    """
+    result = _outline(evidence, path, body, tau_m, pixel_step, derivatives)
+    _prior(evidence, path, result)
+    _limits(evidence, path, result)
+    _proportions(evidence, body, result)
+    _smoothness(evidence, path, result)
+    _feet(evidence, path, body, standing, result)
+    return result
+
+
+def _outline(
+    evidence: Evidence, path: Path, body: Array, tau_m: float, pixel_step: int, derivatives: bool
+) -> Equations:
+    """Squared differences of soft masks, as many as there are independent pieces of outline.
+
+    An outline that is off by d makes half a sum of squares of d^2 / (12 tau) for each pixel of its length.
+    """
+    w, count, size = evidence.weights, path.frames, ROOT + path.angles.shape[1]
+    tau = softness_px(tau_m, evidence.pixels_per_m)
+    factor = 6.0 * tau / (w.outline_m**2 * w.outline_length_m * evidence.pixels_per_m**3)
+    energy, gradient, matrix = outline_equations(
+        evidence.tree, evidence.view, body, *path, evidence.soft[tau_m], evidence.seen, tau, pixel_step, derivatives
+    )
+    return Equations(
+        parts={"outline": factor * float(energy.sum())},
+        derivatives=derivatives,
+        gradient=factor * gradient[:, :size],
+        body=factor * gradient[:, size:].sum(axis=0),
+        within=factor * matrix[:, :size, :size],
+        next=np.zeros((max(count - 1, 0), size, size)),
+        second=np.zeros(size),
+        border=factor * matrix[:, :size, size:],
+        corner=factor * matrix[:, size:, size:].sum(axis=0),
+    )
+
+
+def _prior(evidence: Evidence, path: Path, result: Equations) -> None:
+    """Poses as the prior knows them."""
+    factor = evidence.weights.prior
+    if not result.derivatives:
+        result.parts["prior"] = factor * float(evidence.prior.energy(path.root_orientation, path.angles).sum())
+        return
+    energy, gradient, matrix = evidence.prior.equations(path.root_orientation, path.angles)
+    result.parts["prior"] = factor * float(energy.sum())
+    result.gradient[:, 3:] += factor * gradient
+    result.within[:, 3:, 3:] += factor * matrix
+
+
+def _limits(evidence: Evidence, path: Path, result: Equations) -> None:
+    """Joint limits."""
+    tree, sigma = evidence.tree, evidence.weights.limit
+    beyond = np.minimum(path.angles - tree.lower, 0) + np.maximum(path.angles - tree.upper, 0)
+    result.parts["limits"] = 0.5 * float(np.sum((beyond / sigma) ** 2))
+    result.gradient[:, ROOT:] += beyond / sigma**2
+    index = np.arange(ROOT, result.gradient.shape[1])
+    result.within[:, index, index] += (beyond != 0) / sigma**2
+
+
+def _proportions(evidence: Evidence, body: Array, result: Equations) -> None:
+    """A body not far from the average one."""
+    w = evidence.weights
+    precision = np.array([w.girth, *[w.length] * (len(BODY) - 1)]) ** -2.0
+    result.parts["body"] = 0.5 * float(np.sum(precision * (body - 1.0) ** 2))
+    result.body += precision * (body - 1.0)
+    result.corner += np.diag(precision)
+
+
+def _smoothness(evidence: Evidence, path: Path, result: Equations) -> None:
+    """Small accelerations of root and joints."""
+    w, count, size = evidence.weights, *result.gradient.shape
+    result.parts["smooth"] = 0.0
+    if count < 3:
+        return
+    sigma = np.full(size, w.joint_acceleration)
+    sigma[:3], sigma[3:ROOT] = w.root_acceleration, w.root_turn_acceleration
+    precision = evidence.fps**4 / sigma**2
+    position, orientation, angles = path
+    turns = rotations.to_rotation_vector(rotations.multiply(orientation[1:], rotations.conjugate(orientation[:-1])))
+    second = [np.diff(position, 2, axis=0), np.diff(turns, axis=0), np.diff(angles, 2, axis=0)]
+    residual = np.concatenate(second, axis=1)
+    pulled = precision * residual
+    result.parts["smooth"] = 0.5 * float(np.sum(pulled * residual))
+    index = np.arange(size)
+    for shift, factor in enumerate((1.0, -2.0, 1.0)):
+        rows = slice(shift, count - 2 + shift)
+        result.gradient[rows] += factor * pulled
+        result.within[rows, index, index] += factor**2 * precision
+    result.next[: count - 2, index, index] -= 2.0 * precision
+    result.next[1:, index, index] -= 2.0 * precision
+    result.second += precision
+
+
+def _feet(evidence: Evidence, path: Path, body: Array, standing: Array, result: Equations) -> None:
+    """Soles that do not sink, and that neither float nor slip while they stand."""
+    w = evidence.weights
+    segment, local, radius = evidence.soles
+    world, jacobian = points_with_jacobian(evidence.tree, body, *path, segment, local, result.derivatives)
+    height = world[..., 2] - radius
+    sunk = np.minimum(height, 0.0)
+    slip = world[1:, :, :2] - world[:-1, :, :2]
+    sticking = np.minimum(standing[1:], standing[:-1]) * (evidence.fps / w.contact_speed) ** 2
+    result.parts["feet"] = 0.5 * float(
+        np.sum(sunk**2) / w.sinking_m**2
+        + np.sum(standing * height**2) / w.contact_height_m**2
+        + np.sum(sticking[..., None] * slip**2)
+    )
+    if result.derivatives:
+        lift = sunk / w.sinking_m**2 + standing * height / w.contact_height_m**2
+        stiffness = (sunk < 0) / w.sinking_m**2 + standing / w.contact_height_m**2
+        _add_heights(result, lift, stiffness, jacobian[:, :, 2])
+        _add_slips(result, sticking, slip, jacobian[:, :, :2])
+
+
+def _add_heights(result: Equations, lift: Array, stiffness: Array, jacobian: Array) -> None:
+    """Adds forces (T, N) and stiffnesses (T, N) on points with derivatives (T, N, D + 4)."""
+    size = result.gradient.shape[1]
+    gradient = np.einsum("tn,tnd->td", lift, jacobian)
+    matrix = jacobian.transpose(0, 2, 1) @ (stiffness[..., None] * jacobian)
+    result.gradient += gradient[:, :size]
+    result.body += gradient[:, size:].sum(axis=0)
+    result.within += matrix[:, :size, :size]
+    result.border += matrix[:, :size, size:]
+    result.corner += matrix[:, size:, size:].sum(axis=0)
+
+
+def _add_slips(result: Equations, sticking: Array, slip: Array, jacobian: Array) -> None:
+    """Adds springs of stiffness (T - 1, N) between a point's places (T, N, 2) in neighbouring frames."""
+    size = result.gradient.shape[1]
+    before, after = jacobian[:-1, ..., :size], jacobian[1:, ..., :size]
+    grown = jacobian[1:, ..., size:] - jacobian[:-1, ..., size:]
+    pulled = sticking[..., None] * slip
+    stiff_before, stiff_after, stiff_grown = (sticking[..., None, None] * part for part in (before, after, grown))
+    result.gradient[1:] += np.einsum("tni,tnid->td", pulled, after)
+    result.gradient[:-1] -= np.einsum("tni,tnid->td", pulled, before)
+    result.body += np.einsum("tni,tnig->g", pulled, grown)
+    result.within[1:] += _products(stiff_after, after)
+    result.within[:-1] += _products(stiff_before, before)
+    result.next -= _products(stiff_before, after)
+    result.border[1:] += _products(stiff_after, grown)
+    result.border[:-1] -= _products(stiff_before, grown)
+    result.corner += _products(stiff_grown, grown).sum(axis=0)
+
+
+def _products(a: Array, b: Array) -> Array:
+    """(T, D, E) sums over points and axes of (T, N, 2, D) and (T, N, 2, E)."""
+    left = a.reshape(len(a), -1, a.shape[-1])
+    right = b.reshape(len(b), -1, b.shape[-1])
+    return np.asarray(left.transpose(0, 2, 1) @ right)
+
+
+def standing_weights(evidence: Evidence, path: Path, body: Array) -> Array:
+    """(T, N) from 0 to 1, how surely each sole point stands: low and slow."""
+    w = evidence.weights
+    segment, local, radius = evidence.soles
+    world, _ = points_with_jacobian(evidence.tree, body, *path, segment, local, False)
+    height = np.maximum(world[..., 2] - radius, 0.0)
+    speed = np.zeros(height.shape)
+    if path.frames > 1:
+        moved = np.linalg.norm(np.diff(world[..., :2], axis=0), axis=-1) * evidence.fps
+        speed[:-1], speed[-1] = moved, moved[-1]
+        speed[1:-1] = np.minimum(moved[:-1], moved[1:])
+    return np.asarray(np.exp(-((height / w.contact_height_m) ** 2) - (speed / w.slip_speed) ** 2))

@@ -1,0 +1,125 @@
+"""What a track is fitted to, and what the tracker believes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.prior.pca import PosePrior
+from mocap2ctrl.track.outline import View, signed_distances, softened, view_of
+from mocap2ctrl.track.pose_gaussian import PoseGaussian, pose_gaussian
+from mocap2ctrl.track.tree import Tree, tree_of
+from mocap2ctrl.types import Array, Silhouettes
+
+FEET = ("foot", "toes")
+
+FAR, MIDDLE, NEAR = SOFTNESS_M = (0.08, 0.05, 0.025)
+"""How soft outlines are in the levels of a descent, metres."""
+
+SMALLEST_PX = 0.7
+
+
+def softness_px(tau_m: float, pixels_per_m: float) -> float:
+    """A softness in pixels; never sharper than the pixels are."""
+    return max(tau_m * pixels_per_m, SMALLEST_PX)
+
+
+@dataclass(frozen=True)
+class TrackWeights:
+    """What the tracker believes; standard deviations.
+
+    Attributes:
+        outline_m: how far silhouettes and the body's outline are apart, metres.
+        outline_length_m: along the outline, over which that error is one and the same, metres.
+        root_acceleration: m/s^2.
+        root_turn_acceleration: rad/s^2.
+        joint_acceleration: rad/s^2.
+        prior: factor on the pose prior's energy; neighbouring frames are not independent evidence.
+        limit: beyond joint limits, radians.
+        sinking_m: of a foot into the ground.
+        contact_height_m: of a foot's lowest point that may be standing, metres.
+        contact_speed: of a standing foot's lowest point, m/s.
+        girth, length: of the body's factors, around 1.
+        slip_speed: how fast a foot must be to be certainly not standing, m/s.
+    """
+
+    outline_m: float = 0.04
+    outline_length_m: float = 0.1
+    root_acceleration: float = 3.0
+    root_turn_acceleration: float = 40.0
+    joint_acceleration: float = 80.0
+    prior: float = 0.6
+    limit: float = 0.05
+    sinking_m: float = 0.01
+    contact_height_m: float = 0.03
+    contact_speed: float = 0.15
+    slip_speed: float = 1.0
+    girth: float = 0.2
+    length: float = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a track is fitted to.
+
+    Attributes:
+        tree, view: body and camera.
+        fps: frames a second.
+        soft: by softness in metres, the softened silhouettes (T, H, W).
+        seen: (T,) whether a frame has a silhouette.
+        pixels_per_m: of the person.
+        prior: over poses.
+        soles: segments (N,), points (N, 3) and radii (N,) of the soles.
+        weights: how much each counts.
+    """
+
+    tree: Tree
+    view: View
+    fps: float
+    soft: dict[float, Array]
+    seen: npt.NDArray[np.bool_]
+    pixels_per_m: float
+    prior: PoseGaussian
+    soles: tuple[npt.NDArray[np.int64], Array, Array]
+    weights: TrackWeights = field(default_factory=TrackWeights)
+
+    def window(self, begin: int, end: int) -> Evidence:
+        """The same for frames `begin` up to `end`."""
+        soft = {tau_m: masks[begin:end] for tau_m, masks in self.soft.items()}
+        return replace(self, soft=soft, seen=self.seen[begin:end])
+
+
+def evidence_of(
+    silhouettes: Silhouettes, character: Character, prior: PosePrior, weights: TrackWeights | None = None
+) -> Evidence:
+    """Sets up the energy of `silhouettes` for `character` under `prior`."""
+    seen = silhouettes.masks.any(axis=(1, 2))
+    rows = [np.flatnonzero(mask.any(axis=1)) for mask in silhouettes.masks[seen]]
+    tall = float(np.median([r[-1] - r[0] + 1 for r in rows]))
+    scale = tall / character.height_m
+    distances = signed_distances(silhouettes.masks)
+    return Evidence(
+        tree=tree_of(character),
+        view=view_of(silhouettes.camera, character),
+        fps=silhouettes.fps,
+        soft={tau_m: softened(distances, softness_px(tau_m, scale)) for tau_m in SOFTNESS_M},
+        seen=seen,
+        pixels_per_m=scale,
+        prior=pose_gaussian(prior),
+        soles=_soles(character),
+        weights=weights or TrackWeights(),
+    )
+
+
+def _soles(character: Character) -> tuple[npt.NDArray[np.int64], Array, Array]:
+    segment, local, radius = [], [], []
+    for index, part in enumerate(character.segments):
+        if part.name.endswith(FEET):
+            for capsule in part.capsules:
+                segment += [index, index]
+                local += [capsule.start, capsule.end]
+                radius += [capsule.radius, capsule.radius]
+    return np.array(segment), np.array(local), np.array(radius)

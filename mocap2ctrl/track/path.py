@@ -1,0 +1,112 @@
+"""Paths through poses, and what a search does to them: join, extrapolate, exchange left and right."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.track.tree import LIMBS, ROOT
+from mocap2ctrl.types import Array
+
+TURN_DECAY = 0.9
+"""Turning slows down by this factor a frame when a path is carried on; the body's travel does not."""
+
+
+class Path(NamedTuple):
+    """Poses of T frames.
+
+    Attributes:
+        root_position: (T, 3) metres.
+        root_orientation: (T, 4).
+        angles: (T, J) radians.
+    """
+
+    root_position: Array
+    root_orientation: Array
+    angles: Array
+
+    @property
+    def frames(self) -> int:
+        """T."""
+        return len(self.angles)
+
+    def part(self, begin: int, end: int) -> Path:
+        """Frames `begin` up to, not including, `end`."""
+        return Path(self.root_position[begin:end], self.root_orientation[begin:end], self.angles[begin:end])
+
+    def moved(self, step: Array) -> Path:
+        """The path after steps (T, D): position, world rotation, angles."""
+        turn = rotations.from_rotation_vector(step[:, 3:ROOT])
+        orientation = rotations.normalise(rotations.multiply(turn, self.root_orientation))
+        return Path(self.root_position + step[:, :3], orientation, self.angles + step[:, ROOT:])
+
+    def with_angles(self, angles: Array) -> Path:
+        """The path with other hinge angles."""
+        return self._replace(angles=angles)
+
+
+def joined(*parts: Path) -> Path:
+    """The parts, one after the other."""
+    return Path(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def extrapolated(path: Path, frames: int) -> Path:
+    """The `frames` frames after `path`, if it goes on as in its last three."""
+    position, orientation, angles = path
+    back = min(2, path.frames - 1)
+    if back == 0:
+        return held(path, frames)
+    travel = (position[-1] - position[-1 - back]) / back
+    turn = rotations.to_rotation_vector(
+        rotations.multiply(orientation[-1], rotations.conjugate(orientation[-1 - back]))
+    )
+    swing = (angles[-1] - angles[-1 - back]) / back
+    count = np.arange(1, frames + 1)[:, None]
+    slowed = np.cumsum(TURN_DECAY ** np.arange(1, frames + 1))[:, None]
+    return Path(
+        position[-1] + count * travel,
+        rotations.multiply(rotations.from_rotation_vector(slowed * turn / back), orientation[-1]),
+        angles[-1] + slowed * swing,
+    )
+
+
+def held(path: Path, frames: int) -> Path:
+    """The last frame of `path`, `frames` times."""
+    return Path(*(np.repeat(array[-1:], frames, axis=0) for array in path))
+
+
+class Sides(NamedTuple):
+    """How left and right are exchanged.
+
+    Attributes:
+        index, sign: (J,) as `Character.mirror_hinges` gives them.
+        legs, arms: hinges of each.
+    """
+
+    index: npt.NDArray[np.int64]
+    sign: Array
+    legs: npt.NDArray[np.int64]
+    arms: npt.NDArray[np.int64]
+
+    def exchanged(self, angles: Array, hinges: npt.NDArray[np.int64]) -> Array:
+        """Angles (..., J) with `hinges` taken from the other side, mirrored."""
+        result = np.array(angles)
+        result[..., hinges] = (self.sign * angles[..., self.index])[..., hinges]
+        return result
+
+    @property
+    def groups(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """What may be exchanged: legs, arms, both."""
+        return self.legs, self.arms, np.concatenate([self.legs, self.arms])
+
+
+def sides_of(character: Character) -> Sides:
+    """The hinges of `character` by side."""
+    index, sign = character.mirror_hinges
+    names = [character.segments[i].name for i in character.hinge_segment]
+    legs, arms = (np.array([j for j, name in enumerate(names) if name.endswith(ends)]) for ends in LIMBS[:2])
+    return Sides(index, np.asarray(sign), legs, arms)

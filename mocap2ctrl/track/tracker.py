@@ -1,0 +1,222 @@
+"""From silhouettes to a motion without physics: first poses, a beam through the frames, improvements, and a last descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.prior.pca import PosePrior
+from mocap2ctrl.track.beam import Points, distinct, grow, settle
+from mocap2ctrl.track.body import reshaped
+from mocap2ctrl.track.checkpoint import Checkpoint
+from mocap2ctrl.track.descent import FINE, Fitted, descend
+from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
+from mocap2ctrl.track.moves import improved, random_move
+from mocap2ctrl.track.path import Path, sides_of
+from mocap2ctrl.track.start import first_paths
+from mocap2ctrl.types import MotionClip, Silhouettes
+
+TellProgress = Callable[[float, str], None]
+"""Told the share of the work that is done, and what is being done."""
+
+
+@dataclass(frozen=True)
+class TrackConfig:
+    """How hard the tracker tries.
+
+    Attributes:
+        candidates: first poses that are descended.
+        headings: directions in which each pose of the prior is tried.
+        hypotheses: kept from step to step.
+        explored: of these, how many are also tried with limbs exchanged.
+        first_s, look_back_s, step_s: seconds that the first poses explain, that each step reconsiders, and that it adds.
+        finished: hypotheses that are descended to the bottom at the end.
+        rounds, moves: rounds of improvements, and how many are tried in each.
+        patience: rounds without success after which no more are tried.
+    """
+
+    candidates: int = 96
+    headings: int = 12
+    hypotheses: int = 16
+    explored: int = 8
+    first_s: float = 0.2
+    look_back_s: float = 0.4
+    step_s: float = 0.134
+    finished: int = 6
+    rounds: int = 20
+    moves: int = 8
+    patience: int = 6
+
+
+QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, rounds=8, patience=3)
+DEFAULT = TrackConfig()
+THOROUGH = TrackConfig(candidates=192, headings=16, hypotheses=32, explored=16, finished=12, rounds=60, patience=15)
+TRACK_BUDGETS = {"quick": QUICK, "default": DEFAULT, "thorough": THOROUGH}
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A motion that explains silhouettes.
+
+    Attributes:
+        character: with the person's proportions.
+        clip: of that character, at the silhouettes' rate.
+        girth: factor on the radii of the body's shape, for silhouettes.
+        energy: of the tracker, less is better.
+        parts: its terms by name.
+        hypotheses: energies of the other hypotheses that were followed to the end, ascending.
+    """
+
+    character: Character
+    clip: MotionClip
+    girth: float
+    energy: float
+    parts: dict[str, float]
+    hypotheses: tuple[float, ...]
+
+
+def track(
+    silhouettes: Silhouettes,
+    character: Character,
+    prior: PosePrior,
+    *,
+    seed: int = 1,
+    workers: int = 1,
+    config: TrackConfig = DEFAULT,
+    weights: TrackWeights | None = None,
+    checkpoint: FilePath | None = None,
+    key: bytes = b"",
+    on_progress: TellProgress = lambda share, what: None,
+) -> Track:
+    """Follows the person in `silhouettes`.
+
+    Args:
+        silhouettes: with at least one mask that is not empty.
+        character: a body of the person's height.
+        prior: over poses.
+        seed: of the improvements' random numbers.
+        workers: threads; they do not change the result.
+        config, weights: how hard to try, and what to believe.
+        checkpoint: file that holds the search's state, written after every step; the search goes on from there if it exists
+            and was written under the same `key`.
+        key: digest of everything that the result depends on.
+        on_progress: told how it goes.
+    """
+    evidence = evidence_of(silhouettes, character, prior, weights)
+    saved = Checkpoint(checkpoint, key)
+    with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as executor:
+        search = _Search(evidence, silhouettes, character, prior, config, saved, executor, on_progress)
+        fits = search.finish(search.follow())
+        best = search.improve(fits, seed)
+    clip = MotionClip(
+        name=silhouettes.name,
+        fps=silhouettes.fps,
+        root_position=best.path.root_position,
+        root_orientation=best.path.root_orientation,
+        angles=best.path.angles,
+        provenance={**silhouettes.provenance, "tracked": True, "prior": prior.name},
+    )
+    return Track(
+        character=reshaped(character, best.body),
+        clip=clip,
+        girth=float(best.body[0]),
+        energy=best.energy,
+        parts=best.parts,
+        hypotheses=tuple(sorted(fit.energy for fit in fits)),
+    )
+
+
+class _Search:
+    """The steps of `track`, each of which goes on from the checkpoint if there is one."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        silhouettes: Silhouettes,
+        character: Character,
+        prior: PosePrior,
+        config: TrackConfig,
+        saved: Checkpoint,
+        executor: Executor,
+        tell: TellProgress,
+    ) -> None:
+        self._evidence, self._silhouettes, self._character, self._prior = evidence, silhouettes, character, prior
+        self._config, self._saved, self._executor, self._tell = config, saved, executor, tell
+        self._sides = sides_of(character)
+        points = character.evaluation_points
+        self._points: Points = (np.array([p.segment for p in points]), np.array([p.at for p in points]))
+        self._body = np.ones(4)
+
+    def _frames(self, seconds: float) -> int:
+        return max(3, round(seconds * self._evidence.fps))
+
+    def _first(self) -> list[Path]:
+        """Hypotheses over the first frames."""
+        config = self._config
+        headings = 2.0 * np.pi * np.arange(config.headings) / config.headings
+        frames = min(self._frames(config.first_s), len(self._evidence.seen))
+        paths = first_paths(
+            self._evidence,
+            self._silhouettes,
+            self._character,
+            self._prior.exemplars,
+            headings,
+            frames,
+            config.candidates,
+        )
+        fits = settle(self._evidence, paths, self._body, self._executor)
+        return [fit.path for fit in distinct(self._evidence, fits, self._points, config.hypotheses)]
+
+    def follow(self) -> list[Path]:
+        """Hypotheses over all frames, most likely first."""
+        total = len(self._evidence.seen)
+        paths = self._saved.paths("follow")
+        if not paths:
+            self._tell(0.0, "first pose")
+            paths = self._first()
+        steps = grow(
+            self._evidence,
+            paths,
+            self._body,
+            self._sides,
+            self._points,
+            hypotheses=self._config.hypotheses,
+            explored=self._config.explored,
+            look_back=self._frames(self._config.look_back_s),
+            frames=self._frames(self._config.step_s),
+            executor=self._executor,
+        )
+        for paths in steps:
+            self._saved.save("follow", paths)
+            self._tell(0.7 * paths[0].frames / total, f"{len(paths)} hypotheses")
+        return paths
+
+    def finish(self, paths: Sequence[Path]) -> list[Fitted]:
+        """The best hypotheses, descended to the bottom together with the body's proportions; least energy first."""
+        jobs = paths[: self._config.finished]
+        self._tell(0.7, "proportions")
+        fits = self._executor.map(lambda path: descend(self._evidence, path, self._body, FINE, fit_body=True), jobs)
+        return sorted(fits, key=lambda fit: fit.energy)
+
+    def improve(self, fits: Sequence[Fitted], seed: int) -> Fitted:
+        """The best of `fits`, improved by moves until they cease to pay."""
+        config = self._config
+        others = [fit.path for fit in fits[1:]]
+        best, failures = fits[0], 0
+        for number in range(config.rounds):
+            self._tell(0.75 + 0.2 * number / config.rounds, "left and right")
+            rng = np.random.default_rng([seed, number])
+            moves = [random_move(rng, best.path.frames, self._sides, others) for _ in range(config.moves)]
+            better = improved(self._evidence, best, moves, self._sides, self._executor)
+            best, failures = (best, failures + 1) if better is None else (better, 0)
+            if failures == config.patience:
+                break
+        last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
+        self._tell(1.0, "done")
+        return min([last, fits[0]], key=lambda fit: fit.energy)
