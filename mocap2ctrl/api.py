@@ -15,7 +15,7 @@ from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_se
 from mocap2ctrl.evaluation.replay import Replay, replay
 from mocap2ctrl.fit.capture import Capture, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig, budget
-from mocap2ctrl.fit.mocap import FitOutcome, FitProgress, fit_capture
+from mocap2ctrl.fit.run import FitOutcome, FitProgress, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.pca import PosePrior

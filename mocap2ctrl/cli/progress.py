@@ -8,7 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from mocap2ctrl.fit.mocap import FitProgress
+from mocap2ctrl.fit.run import FitProgress
 from mocap2ctrl.motion.load import LoadedMotion
 
 

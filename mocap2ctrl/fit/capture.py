@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +16,31 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.control.file import load_controller, save_controller
 from mocap2ctrl.errors import CaptureError, ConfigError
-from mocap2ctrl.files import write_arrays, write_text
+from mocap2ctrl.files import write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
-from mocap2ctrl.prior.choose import load_prior
+from mocap2ctrl.fit.target_file import Target, load_target, save_target
+from mocap2ctrl.prior.choose import IDENTITY_SPREAD_RAD, load_prior
 from mocap2ctrl.prior.files import save_prior
-from mocap2ctrl.prior.pca import PosePrior, Prior
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.prior.pca import IdentityPrior, PosePrior, Prior
+from mocap2ctrl.types import Array, MotionClip, Silhouettes
+from mocap2ctrl.video.camera_file import load_camera, save_camera
 
-CONTROLLER, CHARACTER, PRIOR, TARGET, CONFIG, LOG = (
+CONTROLLER, CHARACTER, PRIOR, TARGET, CAMERA, CONFIG, LOG = (
     "controller.json",
     "character.toml",
     "prior.npz",
     "target.npz",
+    "camera.toml",
     "config.toml",
     "log.jsonl",
 )
 JOURNAL = Path("checkpoint") / "journal.bin"
-TARGET_FORMAT = 1
-CONFIG_FORMAT = 1
+CONFIG_FORMAT = 2
+OLD_CONFIG_FORMAT = 1
+"""Called the markers' weight `likelihood`."""
+
+GROWTH_VARIANCE = 0.99
+"""Share of the variance that target poses keep in growth from silhouettes alone; the paper's 95 % lose 5 to 14 cm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +49,15 @@ class Capture:
 
     Attributes:
         folder: where it lives.
-        character: the body.
-        prior: what target poses are coefficients of.
-        reference: the retargeted motion, at the input's own rate.
+        character: the body; for a video with the person's limb lengths.
+        prior: of poses: what target poses of motion capture are coefficients of, or what a video's track was found with.
+        reference: the retargeted motion, at the input's own rate, or a video's track, at the silhouettes' rate.
         source_points: (T, E, 3) the source's own joints at the reference's frames, NaN where it has none.
         config: how it was fitted.
         run: engine, torque scale and options that are not part of `config`; plain values.
         controller: the result, or None while the fit has not ended.
+        silhouettes: of the person in the video, at the video's rate; None for motion capture.
+        girth: factor on the radii of the character's shape in silhouettes.
     """
 
     folder: Path
@@ -60,6 +68,21 @@ class Capture:
     config: FitConfig
     run: Mapping[str, Any]
     controller: Controller | None = None
+    silhouettes: Silhouettes | None = None
+    girth: float = 1.0
+
+    @property
+    def target_prior(self) -> Prior:
+        """What the controller's target poses are coefficients of.
+
+        For a video the track already holds what the prior knows, so targets are plain angles, except in growth from
+        silhouettes alone.
+        """
+        if self.silhouettes is None or not isinstance(self.prior, PosePrior):
+            return self.prior
+        if self.config.method == "growth":
+            return self.prior.truncated(GROWTH_VARIANCE)
+        return IdentityPrior(len(self.character.hinges), np.array(IDENTITY_SPREAD_RAD))
 
     @property
     def engine_name(self) -> str:
@@ -131,23 +154,10 @@ def save_inputs(capture: Capture) -> None:
     write_text(capture.folder / CHARACTER, tomli_w.dumps(dict(capture.character.description)))
     if isinstance(capture.prior, PosePrior):
         save_prior(capture.folder / PRIOR, capture.prior)
-    clip = capture.reference
-    write_arrays(
-        capture.folder / TARGET,
-        {
-            "format": np.array(TARGET_FORMAT),
-            "name": np.array(clip.name),
-            "fps": np.array(clip.fps),
-            "root_position_m": clip.root_position,
-            "root_orientation_wxyz": clip.root_orientation,
-            "angles_rad": clip.angles,
-            "hinge_names": np.array(capture.character.hinge_names),
-            "loop": np.array(clip.loop),
-            "ends_standing": np.array(clip.ends_standing),
-            "provenance_json": np.array(json.dumps(dict(clip.provenance))),
-            "source_points_m": capture.source_points,
-        },
-    )
+    target = Target(capture.reference, capture.source_points, capture.silhouettes, capture.girth)
+    save_target(capture.folder / TARGET, target, capture.character)
+    if capture.silhouettes is not None:
+        save_camera(capture.folder / CAMERA, capture.silhouettes.camera)
     table = {"format": CONFIG_FORMAT, "run": _plain(capture.run), "fit": _plain(asdict(capture.config))}
     write_text(capture.folder / CONFIG, tomli_w.dumps(table))
 
@@ -171,20 +181,22 @@ def load_capture(folder: Path | str) -> Capture:
     run, config = _load_config(folder / CONFIG)
     character = load_character(folder / CHARACTER)
     prior = load_prior(str(folder / PRIOR) if (folder / PRIOR).exists() else "identity", character)
-    reference, source_points = _load_target(folder / TARGET, character)
-    controller = None
-    if (folder / CONTROLLER).exists():
-        controller = load_controller(folder / CONTROLLER, character, prior.decode)
-    return Capture(
+    camera = load_camera(folder / CAMERA) if (folder / CAMERA).exists() else None
+    target = load_target(folder / TARGET, character, camera)
+    capture = Capture(
         folder=folder,
         character=character,
         prior=prior,
-        reference=reference,
-        source_points=source_points,
+        reference=target.reference,
+        source_points=target.source_points,
         config=config,
         run=run,
-        controller=controller,
+        silhouettes=target.silhouettes,
+        girth=target.girth,
     )
+    if not (folder / CONTROLLER).exists():
+        return capture
+    return replace(capture, controller=load_controller(folder / CONTROLLER, character, capture.target_prior.decode))
 
 
 def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
@@ -192,8 +204,8 @@ def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CaptureError(f"{path}: cannot be read ({error})") from error
-    if table.get("format") != CONFIG_FORMAT:
-        raise CaptureError(f"{path}: format is {table.get('format')!r}; this version reads {CONFIG_FORMAT}")
+    if table.get("format") not in (OLD_CONFIG_FORMAT, CONFIG_FORMAT):
+        raise CaptureError(f"{path}: format is {table.get('format')!r}; this version reads up to {CONFIG_FORMAT}")
     for name in ("run", "fit"):
         if not isinstance(table.get(name), dict):
             raise CaptureError(f"{path}: the table [{name}] is missing; restore the file or fit anew")
@@ -207,41 +219,22 @@ def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
         if not valid:
             raise CaptureError(f"{path}: run.{name} is {value!r}; allowed is {allowed}")
     try:
-        return run, config_from_mapping(table["fit"])
+        return run, config_from_mapping(_renamed(table))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
 
+def _renamed(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table `fit` with the names of this version."""
+    fit = dict(table["fit"])
+    weights = fit.get("weights")
+    if table["format"] == OLD_CONFIG_FORMAT and isinstance(weights, dict) and "likelihood" in weights:
+        fit["weights"] = {("markers" if name == "likelihood" else name): value for name, value in weights.items()}
+    return fit
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _load_target(path: Path, character: Character) -> tuple[MotionClip, Array]:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
-            if int(data["format"]) != TARGET_FORMAT:
-                raise CaptureError(f"{path}: format is {int(data['format'])}; this version reads {TARGET_FORMAT}")
-            names = tuple(str(n) for n in data["hinge_names"])
-            if names != character.hinge_names:
-                raise CaptureError(f"{path}: its joints are not those of {CHARACTER}; restore the file or fit anew")
-            clip = MotionClip(
-                name=str(data["name"]),
-                fps=float(data["fps"]),
-                root_position=data["root_position_m"],
-                root_orientation=data["root_orientation_wxyz"],
-                angles=data["angles_rad"],
-                loop=bool(data["loop"]),
-                ends_standing=bool(data["ends_standing"]),
-                provenance=dict(json.loads(str(data["provenance_json"]))),
-            )
-            points, shape = np.asarray(data["source_points_m"], float), (len(clip), len(character.evaluation_points), 3)
-            if points.shape != shape:
-                raise CaptureError(f"{path}: source_points_m has shape {points.shape}; expected {shape}")
-            return clip, points
-    except CaptureError:
-        raise
-    except Exception as error:  # a damaged archive raises many kinds
-        raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,17 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.problem import Spreads
 from mocap2ctrl.objective.terms import Weights
 
-METHODS = ("incremental", "batch")
+METHODS = ("incremental", "batch", "growth")
+
+
+def video_weights() -> Weights:
+    """Lambda of a fit that follows a video's track and is judged by silhouettes."""
+    return Weights(silhouette=60.0, markers=0.3, velocity=1.0, contact=0.2)
+
+
+def growth_weights() -> Weights:
+    """Lambda of growth from silhouettes alone."""
+    return Weights(silhouette=60.0, markers=0.0, velocity=0.0, contact=0.2)
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,8 @@ class FitConfig:
     """How a controller is fitted.
 
     Attributes:
-        method: `incremental` (Algorithm 3) or `batch` (Algorithm 2 over a fixed chain).
+        method: `incremental` (Algorithm 3, new states guessed from the reference), `batch` (Algorithm 2 over a fixed chain), or,
+            for videos, `growth` (Algorithm 3 from silhouettes alone: targets under the prior, new states like the last).
         seed: of every random number of the fit.
         fps: frames a second that the objective looks at; a divisor of 120.
         stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.

@@ -16,8 +16,8 @@ from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, state_entry_
 from mocap2ctrl.objective.terms import total
 from mocap2ctrl.types import SimState
 
-GuessState = Callable[[str, float, float], ControlState]
-"""From a state's name and the seconds at which it begins and ends to a first guess of it."""
+GuessState = Callable[[str, float, float, ControlState | None], ControlState]
+"""From a state's name, the seconds at which it begins and ends, and the state before it (None: it is the first) to a guess."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def grow(
     evaluator = pool.evaluator
     frames, fps = len(evaluator.objective.target), evaluator.objective.target.fps
     ends = stage_ends(frames, fps, config.stage_s)
-    controller = Controller((guess("1", 0.0, ends[0] / fps),), start, heading, evaluator.prior.name)
+    controller = Controller((guess("1", 0.0, ends[0] / fps, None),), start, heading, evaluator.prior.name)
     cost = np.inf
     for index, end in enumerate(ends):
         begin_s = ends[index - 1] / fps if index else 0.0
@@ -101,7 +101,7 @@ def with_new_state(controller: Controller, guess: GuessState, begin_s: float, en
     time_s = float(np.clip(begin_s - entered_s, *EXIT_TIME_RANGE_S))
     name = str(len(controller.states) + 1)
     last = replace(controller.states[-1], exit=Exit("time", time_s, name))
-    return controller.with_states([*controller.states[:-1], last, guess(name, begin_s, end_s)])
+    return controller.with_states([*controller.states[:-1], last, guess(name, begin_s, end_s, last)])
 
 
 def last_states_problem(

@@ -28,13 +28,14 @@ from mocap2ctrl.character.model import parse_character
 from mocap2ctrl.control.closed_loop import compile_closed_loop
 from mocap2ctrl.errors import CaptureError, FitError
 from mocap2ctrl.fit.problem import Evaluator, Problem
-from mocap2ctrl.objective.target import MarkerTarget
+from mocap2ctrl.objective.silhouettes import compile_silhouettes
+from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
 from mocap2ctrl.objective.terms import Objective, Weights
 from mocap2ctrl.prior.pca import Prior
 from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import Array
 
-TERMS = ("likelihood", "velocity", "stability", "prior", "contact")
+TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette")
 CHUNK = 6
 """Parameter vectors a task: small enough to balance workers, large enough to hide the cost of a message."""
 
@@ -49,9 +50,10 @@ class EvaluationSetup:
         character: the character's description.
         engine: name of the engine.
         torque_scale: factor on the torque bounds.
-        target: the evidence.
+        target: the reference's markers.
         weights: lambda.
         prior: decodes target poses.
+        silhouettes: what a camera saw, at the target's frames; None for motion capture.
     """
 
     character: Mapping[str, Any]
@@ -60,6 +62,7 @@ class EvaluationSetup:
     target: MarkerTarget
     weights: Weights
     prior: Prior
+    silhouettes: SilhouetteTarget | None = None
 
     def evaluator(self) -> Evaluator:
         """An evaluator with an engine of its own."""
@@ -67,7 +70,8 @@ class EvaluationSetup:
             self.engine, parse_character(self.character, "the character"), torque_scale=self.torque_scale
         )
         stride = round(1.0 / (self.target.fps * engine.time_step_s))
-        return Evaluator(engine, Objective(engine.character, self.target, self.weights), self.prior, stride)
+        objective = Objective(engine.character, self.target, self.weights, self.silhouettes)
+        return Evaluator(engine, objective, self.prior, stride)
 
 
 class EvaluationPool:
@@ -126,6 +130,8 @@ class EvaluationPool:
 
     def _start(self) -> ProcessPoolExecutor:
         compile_closed_loop(self.evaluator.engine)  # once here, so that workers find it in the cache
+        if self.evaluator.objective.view is not None:
+            compile_silhouettes(self.evaluator.objective.view)
         executor = ProcessPoolExecutor(
             self._workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(self._setup,)
         )

@@ -1,4 +1,4 @@
-"""From a reference clip to a fitted controller: sets up the evidence, runs the chosen method, logs, and survives Ctrl-C."""
+"""From a reference clip, and a video's silhouettes, to a controller: sets up evidence, runs a method, logs, survives Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
 from mocap2ctrl.control.closed_loop import start_vector
-from mocap2ctrl.control.controller import Controller, ControlState, Exit
+from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
 from mocap2ctrl.fit.batch import Generation, optimise
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
 from mocap2ctrl.fit.problem import Problem
-from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
+from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import resample, state
-from mocap2ctrl.objective.target import marker_target
+from mocap2ctrl.objective.target import marker_target, silhouette_target
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.types import MotionClip, SimState
+from mocap2ctrl.types import SimState
 
 DENSE_FPS = 120.0
 LOG_EVERY_S = 0.5
@@ -41,7 +43,8 @@ class FitProgress:
         fraction: of the planned work, 0 to 1.
         stage, stages: number of the present stage, from 1, and how many there are.
         cost: E of the best so far, over its window.
-        error_cm: root of the likelihood: distance of markers in cm.
+        error_cm: distance of markers from the reference's in cm.
+        silhouette: Eq. (9), 0 to 2; None without silhouettes.
         evaluations: simulations so far.
         elapsed_s: seconds since the fit began.
         states: of the controller so far.
@@ -55,6 +58,7 @@ class FitProgress:
     evaluations: int
     elapsed_s: float
     states: int
+    silhouette: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,21 +84,11 @@ class FitOutcome:
 def fit_capture(
     capture: Capture, workers: int, resume: bool, on_progress: Callable[[FitProgress], None] = lambda progress: None
 ) -> FitOutcome:
-    """Saves the capture's inputs, fits a controller to its reference and saves that too.
+    """Saves the capture's inputs, fits a controller to its reference, and silhouettes, and saves that too.
 
     Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on `workers`.
     """
-    config = capture.config
-    reference = replace(capture.reference, loop=False)
-    evidence, dense = resample(reference, config.fps), resample(reference, DENSE_FPS)
-    setup = EvaluationSetup(
-        character=capture.character.description,
-        engine=capture.engine_name,
-        torque_scale=capture.torque_scale,
-        target=marker_target(capture.character, evidence),
-        weights=config.weights,
-        prior=capture.prior,
-    )
+    setup = evaluation_setup(capture)
     begun, cpu = time.perf_counter(), _cpu_seconds()
     best: Stage | None = None
     interrupted = False
@@ -105,9 +99,9 @@ def fit_capture(
         pool = stack.enter_context(EvaluationPool(setup, workers, journal))
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
-        watch = _Watch(log, on_progress, begun)
+        watch = _Watch(log, on_progress, begun, capture.silhouettes is not None)
         try:
-            for stage in _stages(pool, capture, dense, watch.generation):
+            for stage in _stages(pool, capture, watch.generation):
                 best = stage
                 watch.stage(stage)
         except KeyboardInterrupt:
@@ -124,18 +118,37 @@ def fit_capture(
     return FitOutcome(finished, evaluations, best.cost, wall, _cpu_seconds() - cpu, interrupted)
 
 
-def _stages(
-    pool: EvaluationPool, capture: Capture, dense: MotionClip, on_generation: Callable[[Generation], None]
-) -> Iterator[Stage]:
-    rotations = heading_rotations(dense, 0.0)
+def evaluation_setup(capture: Capture) -> EvaluationSetup:
+    """What workers need to judge controllers for `capture`: its evidence at the objective's rate."""
+    fps, seen = capture.config.fps, capture.silhouettes
+    return EvaluationSetup(
+        character=capture.character.description,
+        engine=capture.engine_name,
+        torque_scale=capture.torque_scale,
+        target=marker_target(capture.character, resample(replace(capture.reference, loop=False), fps)),
+        weights=capture.config.weights,
+        prior=capture.target_prior,
+        silhouettes=None if seen is None else silhouette_target(seen, capture.girth, fps),
+    )
 
-    def guess(name: str, begin_s: float, end_s: float) -> ControlState:
-        return reference_state(name, dense, rotations, begin_s, end_s, capture.character)
+
+def _stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Generation], None]) -> Iterator[Stage]:
+    dense = resample(replace(capture.reference, loop=False), DENSE_FPS)
+    # A motion file's clip faces along x from the start; the person in a video may face any way.
+    heading = float(rotations.heading(dense.root_orientation[0])) if capture.silhouettes is not None else 0.0
+    turns = heading_rotations(dense, heading)
+
+    def follow(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
+        return reference_state(name, dense, turns, begin_s, end_s, capture.character)
+
+    def go_on(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
+        return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
 
     config = capture.config
     held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
-    method = grow if config.method == "incremental" else _batch
-    return method(pool, guess, state(dense, 0), 0.0, config, held, on_generation)
+    guess = go_on if config.method == "growth" else follow
+    method = _batch if config.method == "batch" else grow
+    return method(pool, guess, state(dense, 0), heading, config, held, on_generation)
 
 
 def _batch(
@@ -151,7 +164,7 @@ def _batch(
     target = pool.evaluator.objective.target
     ends = stage_ends(len(target), target.fps, config.stage_s)
     times = [0.0, *(end / target.fps for end in ends)]
-    states = [guess(str(i + 1), times[i], times[i + 1]) for i in range(len(ends))]
+    states = [guess(str(i + 1), times[i], times[i + 1], None) for i in range(len(ends))]
     chain = [
         replace(s, exit=Exit("time", times[i + 1] - times[i], str(i + 2))) if i + 1 < len(states) else s
         for i, s in enumerate(states)
@@ -192,11 +205,19 @@ def _key(capture: Capture) -> bytes:
         "torque_scale": capture.torque_scale,
         "character": capture.character.description,
         "prior": capture.prior.name,
+        "girth": capture.girth,
     }
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
-    arrays = [capture.reference.root_position, capture.reference.root_orientation, capture.reference.angles]
+    arrays: list[npt.NDArray[Any]] = [
+        capture.reference.root_position,
+        capture.reference.root_orientation,
+        capture.reference.angles,
+    ]
     if isinstance(capture.prior, PosePrior):
         arrays += [capture.prior.basis, capture.prior.mean, capture.prior.sigma]
+    if capture.silhouettes is not None:
+        camera = capture.silhouettes.camera
+        arrays += [capture.silhouettes.masks, camera.matrix, camera.rotation, camera.translation]
     for array in arrays:
         digest.update(array.tobytes())
     return digest.digest()
@@ -227,8 +248,8 @@ class _Log:
 class _Watch:
     """Turns what optimisers tell into log lines and progress."""
 
-    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float) -> None:
-        self._log, self._tell, self._begun = log, on_progress, begun
+    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float, seen: bool) -> None:
+        self._log, self._tell, self._begun, self._seen = log, on_progress, begun, seen
         self._finished, self._stages, self._states, self._logged = 0, 1, 1, 0.0
 
     def generation(self, g: Generation) -> None:
@@ -252,10 +273,11 @@ class _Watch:
                 stage=self._finished + 1,
                 stages=self._stages,
                 cost=g.cost,
-                error_cm=float(np.sqrt(max(g.terms["likelihood"], 0.0))),
+                error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
                 evaluations=g.evaluations,
                 elapsed_s=now - self._begun,
                 states=self._states,
+                silhouette=g.terms["silhouette"] if self._seen else None,
             )
         )
 

@@ -48,6 +48,17 @@ def reference_state(
     )
 
 
+def previous_state(name: str, previous: ControlState | None, first: TargetPose, character: Character) -> ControlState:
+    """A state that goes on like the one before it (Algorithm 3 without a reference); the very first holds the pose `first`."""
+    return ControlState(
+        name=name,
+        target=first if previous is None else previous.target,
+        alpha=np.full(len(character.groups), ALPHA),
+        balance=np.zeros(3),
+        exit=Exit(),
+    )
+
+
 def heading_rotations(clip: MotionClip, heading: float) -> Array:
     """(T, 3) unwrapped rotation vectors of the clip's root in the heading frame."""
     return rotations.unwrapped_rotation_vectors(rotations.multiply(rotations.yaw(-heading), clip.root_orientation))

@@ -1,8 +1,9 @@
-"""The evidence that a controller is fitted to: a reference clip's markers, sampled at the objective's frame rate."""
+"""The evidence that a controller is fitted to, at the objective's frame rate: a clip's markers, and a video's silhouettes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from mocap2ctrl.character.kinematics import (
     segment_frames,
 )
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.geometry.masks import masks_at_rate
+from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,38 @@ def marker_target(character: Character, clip: MotionClip) -> MarkerTarget:
     markers = points_world(positions, orientations, segment, local)
     points = evaluation_points(character, positions, orientations)
     return MarkerTarget(clip.fps, markers, points, centre_of_mass(character, positions, orientations))
+
+
+@dataclass(frozen=True, eq=False)
+class SilhouetteTarget:
+    """Where a person is in each frame (Eq. 9).
+
+    Attributes:
+        fps: frames a second; the first frame is at time 0.
+        masks: (T, H, W) true where the person is; a mask without a pixel is a frame without evidence.
+        camera: the ideal pinhole that sees them.
+        girth: factor on the radii of the character's shape that makes it as stout as the person.
+    """
+
+    fps: float
+    masks: Masks
+    camera: Camera
+    girth: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    @cached_property
+    def last_seen(self) -> int:
+        """The last frame with evidence: what the body is to look like past the end (Eq. 11)."""
+        seen = np.flatnonzero(self.masks.any(axis=(1, 2)))
+        return int(seen[-1]) if len(seen) else len(self.masks) - 1
+
+
+def silhouette_target(silhouettes: Silhouettes, girth: float, fps: float) -> SilhouetteTarget:
+    """Silhouettes of any rate at `fps`."""
+    masks = masks_at_rate(silhouettes.masks, silhouettes.fps, fps)
+    return SilhouetteTarget(fps, masks, silhouettes.camera, girth)
 
 
 def joint_error(simulated: Array, reference: Array) -> Array:

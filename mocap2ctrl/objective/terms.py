@@ -1,19 +1,22 @@
 """The cost terms of Eq. (8), each a function of rollouts and target; `Objective` weighs and adds them.
 
-Units. Likelihood and stability are mean squared marker distances in cm^2, so their root is a distance in cm. The paper sums over
-frames and markers instead; with a fixed window this is the same up to a constant factor, which the weights hold.
+Units. Markers are judged by mean squared distances in cm^2, so their root is a distance in cm; silhouettes by the mean of
+Eq. (9), 0 to 2. The paper sums over frames and markers instead; with a fixed window this is the same up to a constant factor,
+which the weights hold.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from mocap2ctrl.character.kinematics import centre_of_mass, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
-from mocap2ctrl.objective.target import MarkerTarget
+from mocap2ctrl.objective.silhouettes import View, silhouette_distances, view_of
+from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
 from mocap2ctrl.simulation.engine import load_threshold_n
 from mocap2ctrl.types import Array
 
@@ -29,18 +32,20 @@ class Weights:
     """The factors lambda of Eq. (8).
 
     Attributes:
-        likelihood: of the markers, per cm^2.
+        markers: of the reference's markers, per cm^2; for a video the reference is the track.
         velocity: of the centre of mass's velocity, as the distance that its error grows to in `HORIZON_S`, per cm^2.
         stability: of the pose held past the end, per cm^2.
         prior: of parameters outside their ranges, per spread.
         contact: of each contact change beyond the first between two state changes.
+        silhouette: of Eq. (9); without silhouettes it has nothing to weigh.
     """
 
-    likelihood: float = 1.0
+    markers: float = 1.0
     velocity: float = 1.0
     stability: float = 0.5
     prior: float = 1.0
     contact: float = 0.2
+    silhouette: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +56,7 @@ class TermValue:
         name, unit: for logs and plots.
         weight: lambda.
         value: (P,) unweighted.
-        per_frame: (P, F) detail over the window, or (P, 0).
+        per_frame: (P, F) detail over the window, or (P, 0); NaN for frames without evidence.
     """
 
     name: str
@@ -63,19 +68,24 @@ class TermValue:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Eq. (8) for motion capture.
+    """Eq. (8), for motion capture and, with silhouettes, for video.
 
     Attributes:
-        character: whose markers.
-        target: the evidence.
+        character: whose markers and whose shape.
+        target: the reference's markers.
         weights: lambda.
-        stability_s: how long the last pose is to be held past the end (Delta T of Eq. 11); 0 for clips that end in mid-stride.
+        silhouettes: what a camera saw, frame by frame with `target`; None for motion capture.
     """
 
     character: Character
     target: MarkerTarget
     weights: Weights = field(default_factory=Weights)
-    stability_s: float = 0.0
+    silhouettes: SilhouetteTarget | None = None
+
+    @cached_property
+    def view(self) -> View | None:
+        """The silhouettes as compiled code takes them."""
+        return None if self.silhouettes is None else view_of(self.character, self.silhouettes)
 
     def terms(self, rollouts: Rollouts, penalty: Array, first_frame: int, end_frame: int) -> tuple[TermValue, ...]:
         """All terms over the frames `first_frame` to `end_frame`, both included.
@@ -87,17 +97,40 @@ class Objective:
         """
         evidence = max(min(end_frame + 1, len(self.target)) - first_frame, 0)
         squared = self.marker_distances(rollouts, first_frame, end_frame)
-        inside, beyond = squared[:, :evidence], squared[:, evidence:]
+        masks = self.mask_distances(rollouts, first_frame, end_frame)
         drift = self.predicted_drift(rollouts, first_frame, min(end_frame, len(self.target) - 1))
+        beyond = self._held(squared[:, evidence:], masks[:, evidence:])
+        squared, masks = squared[:, :evidence], masks[:, :evidence]
         empty = np.empty((len(squared), 0))
         w = self.weights
         return (
-            TermValue("likelihood", "cm^2", w.likelihood, _mean_over_frames(inside), inside),
+            TermValue("markers", "cm^2", w.markers, _mean_over_frames(squared), squared),
             TermValue("velocity", "cm^2", w.velocity, drift.mean(axis=1), drift),
-            TermValue("stability", "cm^2", w.stability, _mean_over_frames(beyond), beyond),
+            TermValue(
+                "stability", "cm^2" if self.view is None else "1", w.stability, _mean_over_frames(beyond), beyond
+            ),
             TermValue("prior", "spreads", w.prior, penalty, empty),
             TermValue("contact", "changes", w.contact, self.extra_contact_changes(rollouts), empty),
+            TermValue("silhouette", "1", w.silhouette, _mean_over_evidence(masks), masks),
         )
+
+    def _held(self, squared: Array, masks: Array) -> Array:
+        """(P, F) Eq. (11): for motion capture the markers' distances; for video Eq. (9), and markers, by their own weights."""
+        if self.view is None:
+            return squared
+        return self.weights.silhouette * np.nan_to_num(masks) + self.weights.markers * squared
+
+    def mask_distances(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
+        """(P, F) Eq. (9) of each frame of the window, NaN without evidence; (P, 0) without silhouettes.
+
+        Past the evidence's end the last silhouette is what is compared with (Eq. 11).
+        """
+        if self.view is None or self.silhouettes is None:
+            return np.empty((len(rollouts.positions), 0))
+        rows = slice(first_frame - rollouts.first_frame, end_frame - rollouts.first_frame + 1)
+        frames = np.arange(first_frame, end_frame + 1)
+        frames = np.where(frames < len(self.silhouettes), frames, self.silhouettes.last_seen)
+        return silhouette_distances(self.view, rollouts.positions[:, rows], rollouts.orientations[:, rows], frames)
 
     def marker_distances(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
         """(P, F) mean squared marker distance of each frame of the window, cm^2 (Eq. 10, 11).
@@ -144,6 +177,12 @@ class Objective:
 def _mean_over_frames(squared: Array) -> Array:
     """(P,) means of (P, F); 0 where the window has no such frames."""
     return np.asarray(squared.mean(axis=1)) if squared.shape[1] else np.zeros(len(squared))
+
+
+def _mean_over_evidence(distances: Array) -> Array:
+    """(P,) means of (P, F) over the frames that are not NaN, which are the same for all; 0 where there is none."""
+    seen = ~np.isnan(distances).all(axis=0)
+    return _mean_over_frames(distances[:, seen])
 
 
 def total(terms: tuple[TermValue, ...]) -> Array:

@@ -31,7 +31,7 @@ from mocap2ctrl.types import MotionClip
 EXIT_KINDS = {"never": "hold", "time": "time", "left": "left contact", "right": "right contact"}
 REPORT = "report.html"
 REPORT_FPS = 60.0
-TERM_UNITS = {"likelihood": "cm²", "velocity": "cm²", "stability": "cm²", "prior": "spreads", "contact": "changes"}
+TERM_UNITS = {"markers": "cm²", "velocity": "cm²", "stability": "cm²", "prior": "spreads", "contact": "changes", "silhouette": "1"}
 
 
 def write_outputs(

@@ -199,7 +199,7 @@ def test_a_target_with_a_wrong_entry_is_refused(folder: Path, name: str, value: 
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("format = 1", "format = 7", "format"),
+        ("format = 2", "format = 7", "format"),
         ("generations = 3", 'generations = "many"', "generations"),
         ("generations = 3", "generations = 0", "generations"),
         ("generations = 3", "generatoins = 3", "generatoins"),

@@ -19,8 +19,8 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.capture import CONTROLLER
 from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
 from mocap2ctrl.fit.incremental import last_states_problem, stage_ends, window_cost, with_new_state
-from mocap2ctrl.fit.mocap import FitProgress, fit_capture
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshot
+from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 
@@ -126,9 +126,9 @@ def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, c
 
 
 def test_a_new_state_follows_the_last_on_time(chain: Controller) -> None:
-    grown = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b: chain.states[1], 0.2, 0.4)
+    grown = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b, before: chain.states[1], 0.2, 0.4)
     assert grown.states[0].exit == Exit("time", pytest.approx(0.2), "2")
-    early = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b: chain.states[1], 0.02, 0.4)
+    early = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b, before: chain.states[1], 0.02, 0.4)
     assert early.states[0].exit.time_s == EXIT_TIME_RANGE_S[0]
 
 

@@ -16,8 +16,8 @@ from tiny_fit import needs_walk, tiny_capture, tiny_fit
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
-from mocap2ctrl.fit.mocap import FitProgress, fit_capture
 from mocap2ctrl.fit.pool import TERMS, Journal
+from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.types import Array
 

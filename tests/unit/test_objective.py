@@ -78,13 +78,13 @@ def test_a_displaced_body_costs_the_squared_distance_in_cm(
     rollouts = rollouts_of(character, clip)
     moved = replace(rollouts, positions=rollouts.positions + np.array(displacement))
     squared_cm = 1e4 * float(np.dot(displacement, displacement))
-    likelihood = terms_of(objective, moved)["likelihood"]
-    assert likelihood.value == pytest.approx([squared_cm])
-    assert likelihood.per_frame == pytest.approx(np.full((1, FRAMES), squared_cm))
-    assert likelihood.unit == "cm^2"
+    markers = terms_of(objective, moved)["markers"]
+    assert markers.value == pytest.approx([squared_cm])
+    assert markers.per_frame == pytest.approx(np.full((1, FRAMES), squared_cm))
+    assert markers.unit == "cm^2"
 
 
-def test_likelihood_is_the_mean_over_the_population_s_own_frames(
+def test_markers_is_the_mean_over_the_population_s_own_frames(
     character: Character, clip: MotionClip, objective: Objective
 ) -> None:
     """Each machine has its own value; one displaced frame of twelve counts a twelfth."""
@@ -99,7 +99,7 @@ def test_likelihood_is_the_mean_over_the_population_s_own_frames(
         load=np.repeat(one.load, 3, axis=0),
         state=np.repeat(one.state, 3, axis=0),
     )
-    assert terms_of(objective, many)["likelihood"].value == pytest.approx([0.0, 144.0 / FRAMES, 25.0])
+    assert terms_of(objective, many)["markers"].value == pytest.approx([0.0, 144.0 / FRAMES, 25.0])
 
 
 def test_moving_the_ground_plane_s_frame_changes_nothing(character: Character, clip: MotionClip) -> None:
@@ -126,7 +126,7 @@ def test_every_hinge_shows(character: Character, objective: Objective, clip: Mot
     for j, name in enumerate(character.hinge_names):
         angles = clip.angles.copy()
         angles[:, j] += 0.05
-        cost = terms_of(objective, rollouts_of(character, replace(clip, angles=angles)))["likelihood"].value[0]
+        cost = terms_of(objective, rollouts_of(character, replace(clip, angles=angles)))["markers"].value[0]
         assert cost > 1e-3, name
 
 
@@ -146,7 +146,7 @@ def test_a_diverged_simulation_costs_the_ceiling_where_it_is_missing(
     positions[0, 9:] = np.nan
     orientations[0, 9:] = np.nan
     diverged = replace(rollouts, positions=positions, orientations=orientations, diverged=np.ones(1, dtype=bool))
-    term = terms_of(objective, diverged)["likelihood"]
+    term = terms_of(objective, diverged)["markers"]
     assert term.per_frame[0] == pytest.approx([0.0] * 9 + [DIVERGED_CM2] * 3)
     assert term.value == pytest.approx([DIVERGED_CM2 * 3 / FRAMES])
 
@@ -158,7 +158,7 @@ def test_far_markers_cost_no_more_than_a_divergence(
     rollouts = rollouts_of(character, clip)
     costs = [
         terms_of(objective, replace(rollouts, positions=rollouts.positions + np.array([metres, 0.0, 0.0])))[
-            "likelihood"
+            "markers"
         ].value[0]
         for metres in (0.98, 0.99, 1.01, 1e3)
     ]
@@ -170,13 +170,13 @@ def test_a_window_looks_at_its_own_frames_only(character: Character, clip: Motio
     rollouts = rollouts_of(character, clip.cut(4), first_frame=4)
     lift = np.zeros((1, FRAMES - 4, 1, 3))
     lift[0, :, 0, 2] = [9, 9, 0.01, 0.02, 0.03, 0.04, 9, 9]
-    term = terms_of(objective, replace(rollouts, positions=rollouts.positions + lift), window=(6, 9))["likelihood"]
+    term = terms_of(objective, replace(rollouts, positions=rollouts.positions + lift), window=(6, 9))["markers"]
     assert term.per_frame[0] == pytest.approx([1.0, 4.0, 9.0, 16.0])
     assert term.value == pytest.approx([7.5])
 
 
 def test_past_the_end_the_last_pose_is_to_be_held(character: Character, clip: MotionClip, objective: Objective) -> None:
-    """Eq. 11: frames past the evidence count for stability, against the last frame; likelihood does not see them."""
+    """Eq. 11: frames past the evidence count for stability, against the last frame; markers does not see them."""
     held = np.minimum(np.arange(FRAMES + 4), FRAMES - 1)
     longer = replace(
         clip,
@@ -193,10 +193,10 @@ def test_past_the_end_the_last_pose_is_to_be_held(character: Character, clip: Mo
     moved = terms_of(objective, replace(rollouts, positions=rollouts.positions + sinking), window=window)
     assert moved["stability"].per_frame[0] == pytest.approx([1.0, 4.0, 9.0, 16.0])
     assert moved["stability"].value == pytest.approx([7.5])
-    assert moved["likelihood"].value == pytest.approx([0.0], abs=1e-20)
+    assert moved["markers"].value == pytest.approx([0.0], abs=1e-20)
 
 
-def test_a_window_wholly_past_the_end_has_no_likelihood(
+def test_a_window_wholly_past_the_end_has_no_markers(
     character: Character, clip: MotionClip, objective: Objective
 ) -> None:
     """When the free states are entered after the evidence's end, only stability speaks; never NaN."""
@@ -210,7 +210,7 @@ def test_a_window_wholly_past_the_end_has_no_likelihood(
     rollouts = rollouts_of(character, still, first_frame=FRAMES + 1)
     sunk = replace(rollouts, positions=rollouts.positions - np.array([0.0, 0.0, 0.02]))
     terms = terms_of(objective, sunk, window=(FRAMES + 1, FRAMES + 4))
-    assert terms["likelihood"].value == pytest.approx([0.0])
+    assert terms["markers"].value == pytest.approx([0.0])
     assert terms["stability"].per_frame == pytest.approx(np.full((1, 4), 4.0))
 
 
@@ -305,13 +305,13 @@ def test_the_first_frame_s_unknown_load_is_no_contact_change(
 
 
 def test_terms_are_weighed_and_added(character: Character, clip: MotionClip) -> None:
-    weights = Weights(likelihood=2.0, stability=3.0, prior=5.0, contact=7.0)
+    weights = Weights(markers=2.0, stability=3.0, prior=5.0, contact=7.0)
     objective = Objective(character, marker_target(character, clip.cut(0, 8)), weights)
     rollouts = contact_rollouts(character, clip, "###..##.", "########", "00000000")
     rollouts = replace(rollouts, positions=rollouts.positions + np.array([0.03, 0.04, 0.0]), first_frame=0)
     terms = objective.terms(rollouts, np.array([1.5]), 0, 7)
     named = {t.name: (t.weight, float(t.value[0])) for t in terms}
-    assert named["likelihood"] == (2.0, pytest.approx(25.0))
+    assert named["markers"] == (2.0, pytest.approx(25.0))
     assert named["stability"] == (3.0, 0.0)
     assert named["prior"] == (5.0, 1.5)
     assert named["contact"] == (7.0, 2.0)

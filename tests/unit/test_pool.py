@@ -21,9 +21,9 @@ from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
-from mocap2ctrl.fit.mocap import FitProgress, fit_capture
 from mocap2ctrl.fit.pool import CHUNK, TERMS, EvaluationPool, EvaluationSetup, Journal
 from mocap2ctrl.fit.problem import Problem, Spreads
+from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.types import Array

@@ -11,12 +11,10 @@ import pytest
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.fit.capture import Capture, prepare_folder
 from mocap2ctrl.fit.config import budget
-from mocap2ctrl.fit.mocap import FitOutcome, fit_capture
 from mocap2ctrl.fit.pool import EvaluationSetup
-from mocap2ctrl.motion.clips import resample
+from mocap2ctrl.fit.run import FitOutcome, evaluation_setup, fit_capture
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
-from mocap2ctrl.objective.target import marker_target
 from mocap2ctrl.prior.choose import load_prior
 
 WALK = "humanoid3d_walk"
@@ -50,11 +48,4 @@ def tiny_fit(folder: Path, character: Character, workers: int = 1, **settings: A
 
 def tiny_setup(capture: Capture) -> EvaluationSetup:
     """What the capture's fit would hand to its workers."""
-    return EvaluationSetup(
-        character=capture.character.description,
-        engine=capture.engine_name,
-        torque_scale=capture.torque_scale,
-        target=marker_target(capture.character, resample(capture.reference, capture.config.fps)),
-        weights=capture.config.weights,
-        prior=capture.prior,
-    )
+    return evaluation_setup(capture)

@@ -1,0 +1,138 @@
+"""`target.npz`, the evidence of a capture: the reference motion and, of a video, the person's silhouettes. Never a pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.files import write_arrays
+from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
+
+FORMAT = 2
+READABLE = (1, 2)
+"""Format 1 has no silhouettes."""
+
+GIRTH_RANGE = (0.1, 10.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a controller is fitted to.
+
+    Attributes:
+        reference: the motion to follow: a retargeted motion file, or the track of a video.
+        source_points: (T, E, 3) the source's own joints at the reference's frames, NaN where it has none.
+        silhouettes: what a camera saw, at the video's own rate; None for motion files.
+        girth: factor on the radii of the character's shape that makes it as stout as the person in the video.
+    """
+
+    reference: MotionClip
+    source_points: Array
+    silhouettes: Silhouettes | None = None
+    girth: float = 1.0
+
+
+def save_target(path: Path, target: Target, character: Character) -> None:
+    """Writes a target; the silhouettes' camera has a file of its own."""
+    clip = target.reference
+    arrays: dict[str, Any] = {
+        "format": FORMAT,
+        "name": clip.name,
+        "fps": clip.fps,
+        "root_position_m": clip.root_position,
+        "root_orientation_wxyz": clip.root_orientation,
+        "angles_rad": clip.angles,
+        "hinge_names": list(character.hinge_names),
+        "loop": clip.loop,
+        "ends_standing": clip.ends_standing,
+        "provenance_json": json.dumps(dict(clip.provenance)),
+        "source_points_m": target.source_points,
+    }
+    if target.silhouettes is not None:
+        seen = target.silhouettes
+        arrays |= {
+            "silhouettes_name": seen.name,
+            "silhouettes_fps": seen.fps,
+            "silhouettes_shape": seen.masks.shape,
+            "silhouettes_bits": np.packbits(seen.masks),
+            "silhouettes_provenance_json": json.dumps(dict(seen.provenance)),
+            "girth": target.girth,
+        }
+    write_arrays(path, {name: np.array(value) for name, value in arrays.items()})
+
+
+def load_target(path: Path, character: Character, camera: Camera | None) -> Target:
+    """Reads a target.
+
+    Args:
+        path: the file.
+        character: whose motion it must be.
+        camera: that saw the silhouettes; None where there is no camera file.
+
+    Raises:
+        CaptureError: missing, damaged, or of another character or version.
+    """
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+            return _target({name: data[name] for name in data.files}, path, character, camera)
+    except CaptureError:
+        raise
+    except Exception as error:  # a damaged archive raises many kinds
+        raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
+
+
+def _target(data: Mapping[str, Any], path: Path, character: Character, camera: Camera | None) -> Target:
+    if int(data["format"]) not in READABLE:
+        raise CaptureError(f"{path}: format is {int(data['format'])}; this version reads up to {FORMAT}")
+    if tuple(str(n) for n in data["hinge_names"]) != character.hinge_names:
+        raise CaptureError(f"{path}: its joints are not those of the character; restore the file or fit anew")
+    clip = MotionClip(
+        name=str(data["name"]),
+        fps=float(data["fps"]),
+        root_position=data["root_position_m"],
+        root_orientation=data["root_orientation_wxyz"],
+        angles=data["angles_rad"],
+        loop=bool(data["loop"]),
+        ends_standing=bool(data["ends_standing"]),
+        provenance=dict(json.loads(str(data["provenance_json"]))),
+    )
+    points, shape = np.asarray(data["source_points_m"], float), (len(clip), len(character.evaluation_points), 3)
+    if points.shape != shape:
+        raise CaptureError(f"{path}: source_points_m has shape {points.shape}; expected {shape}")
+    if "silhouettes_bits" not in data:
+        return Target(clip, points)
+    if camera is None:
+        raise CaptureError(f"{path}: holds silhouettes, but the camera that saw them is missing; restore camera.toml")
+    girth = float(data["girth"])
+    if not GIRTH_RANGE[0] <= girth <= GIRTH_RANGE[1]:
+        raise CaptureError(f"{path}: girth is {girth}; allowed is {GIRTH_RANGE[0]:g} to {GIRTH_RANGE[1]:g}")
+    return Target(clip, points, _silhouettes(data, path, camera), girth)
+
+
+def _silhouettes(data: Mapping[str, Any], path: Path, camera: Camera) -> Silhouettes:
+    masks = _unpacked(data["silhouettes_bits"], data["silhouettes_shape"], path)
+    width, height = camera.size
+    if masks.shape[1:] != (height, width):
+        raise CaptureError(f"{path}: its masks are {masks.shape[2]}x{masks.shape[1]}, the camera's {width}x{height}")
+    return Silhouettes(
+        name=str(data["silhouettes_name"]),
+        fps=float(data["silhouettes_fps"]),
+        masks=masks,
+        camera=camera,
+        provenance=dict(json.loads(str(data["silhouettes_provenance_json"]))),
+    )
+
+
+def _unpacked(bits: Any, shape: Any, path: Path) -> Masks:
+    sizes = tuple(int(n) for n in shape)
+    count = int(np.prod(sizes, dtype=np.int64))
+    if len(sizes) != 3 or min(sizes) < 1 or bits.dtype != np.uint8 or bits.shape != (-(-count // 8),):
+        raise CaptureError(f"{path}: silhouettes of shape {sizes} do not fit their {bits.size} bytes; fit anew")
+    return np.unpackbits(bits, count=count).reshape(sizes).astype(bool)
