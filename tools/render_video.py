@@ -15,7 +15,6 @@ NAME.masks.npz       with --masks: the exact silhouettes, bool (T, H, W) under N
 from __future__ import annotations
 
 import argparse
-import io
 import math
 import os
 import sys
@@ -27,8 +26,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import av
+import cv2
 import numpy as np
-from PIL import Image as Picture
 from rendering.footage import Image, Shot
 from rendering.performer import draw_performer, perform
 from rendering.scenery import SCENES, build_scene
@@ -222,9 +221,8 @@ def encode(path: Path, frames: Iterable[Image], fps: int, size: tuple[int, int])
 
 def jpeg(image: Image) -> bytes:
     """The picture as a phone stores it."""
-    buffer = io.BytesIO()
-    Picture.fromarray(image).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    return buffer.getvalue()
+    coded = cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])[1]
+    return bytes(coded)
 
 
 def write_truth(path: Path, take: Take, character: Character) -> None:
