@@ -97,7 +97,7 @@ def from_video(
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
     images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
-    raw = raw_masks(background, images, progress)
+    raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
     _require_background(raw, where)
     person = follow_person(raw, where)
     _require_one_person(person, where)

@@ -23,16 +23,21 @@ RIM = 2
 """Pixels at a mask's edge that may be half background: the lens, the smoothing, and the shutter."""
 EDGE_SMOOTHING = 1.2
 """Of a mask's edge, standard deviation in pixels."""
-HOLE_SHARE = 0.0006
+LIMB = 0.2
+"""Longest piece, in heights of all that is seen, that is given back to a limb."""
+HOLE_SHARE = 0.0002
 """Holes smaller than this share of the picture are filled."""
 
 
-def raw_masks(background: Background, images: Image, progress: Progress | None = None) -> Masks:
+def raw_masks(
+    background: Background, images: Image, *, shadows_in_background: bool = False, progress: Progress | None = None
+) -> Masks:
     """(T, H, W) foreground of each frame without shadows, specks and small holes.
 
     Args:
         background: the model.
         images: (T, H, W, 3).
+        shadows_in_background: the picture of the scene may hold somebody's shadow.
         progress: told how far it is.
     """
     masks = np.empty(images.shape[:3], bool)
@@ -40,6 +45,9 @@ def raw_masks(background: Background, images: Image, progress: Progress | None =
         distance, colour = squared_distance(background, image)
         distance = cv2.GaussianBlur(np.minimum(distance, CEILING), (0, 0), SMOOTHING)
         shadow = cast_shadow(background, distance, colour)
+        if shadows_in_background:
+            shadow |= cast_shadow(background, distance, colour, gone=True)
+        shadow = without_limbs(shadow, distance)
         masks[t] = half_covered(clean(distance, shadow), shadow, np.linalg.norm(colour - background.colour, axis=-1))
         if progress:
             progress("subtracting the background", (t + 1) / len(images))
@@ -50,10 +58,21 @@ def clean(distance: Floats, shadow: Masks) -> Masks:
     """Foreground (H, W) from squared distances over the threshold."""
     mask = apply_hysteresis_threshold(np.where(shadow, 0.0, distance), WEAK, STRONG)
     mask = remove_small_objects(mask, max_size=max(3, round(SPECK_SHARE * mask.size)))
-    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc(2)) > 0
+    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc(1)) > 0
     filled = remove_small_holes(closed, max_size=round(HOLE_SHARE * mask.size))
     opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
     return np.asarray(opened)
+
+
+def without_limbs(shadow: Masks, distance: Floats) -> Masks:
+    """Gives back what was taken for shadow between body above and body below: a grey trouser leg above a grey floor."""
+    body = cv2.morphologyEx(((distance > 1.0) & ~shadow).astype(np.uint8), cv2.MORPH_OPEN, disc(2))
+    rows = np.flatnonzero(np.any(body, axis=1))
+    if len(rows) == 0:
+        return shadow
+    length = 2 * round(LIMB * (rows[-1] - rows[0]) / 2) + 1
+    column = np.ones((length, 1), np.uint8)
+    return np.asarray(shadow & (cv2.morphologyEx(body, cv2.MORPH_CLOSE, column) == 0))
 
 
 def half_covered(mask: Masks, shadow: Masks, difference: Floats) -> Masks:

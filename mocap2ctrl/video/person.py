@@ -18,14 +18,16 @@ PARTIAL = 0.2
 """A part below this share of the person's usual area is no person either."""
 REACH = 0.5
 """How far a person may get from frame to frame, in heights."""
-JOIN = 0.1
-"""Parts this near to the body (in heights) belong to it."""
+JOIN, JOIN_LARGE, LARGE = 0.06, 0.15, 0.2
+"""Parts this near to the body (in heights) belong to it, and large ones, of at least so much of its area, that near."""
 JOIN_SHARE = 0.01
 """But not those below this share of the body's area."""
 
 SHORTEST_S = 0.5
 LONGEST_GAP_S = 0.5
 VISIT_GAP_S = 1.0
+BRIEF_S = 0.1
+"""A contact with the border that is shorter does not count."""
 CONTACT = 2
 """So many pixels along the border make a contact."""
 SECOND_AREA, SECOND_HEIGHT, OFTEN = 0.4, 0.5, 0.3
@@ -108,13 +110,10 @@ def _gap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float:
 def _body(labels: npt.NDArray[np.int32], parts: list[Part], main: Part, height: float) -> tuple[Masks, bool]:
     """The mask of a body's parts, and whether what is left holds another person."""
     body = labels == main.label
-    reach = max(1, round(JOIN * height))
-    others = [p for p in parts if p.label != main.label and _gap(p.box, main.box) <= reach]
-    others = [p for p in others if p.area >= JOIN_SHARE * main.area]
-    if others:
-        zone = cv2.dilate(body.astype(np.uint8), disc(reach)) > 0
-        touched = set(np.unique(labels[zone]).tolist())
-        body |= np.isin(labels, [p.label for p in others if p.label in touched])
+    for part in sorted(parts, key=lambda p: -p.area):
+        reach = max(1, round((JOIN_LARGE if part.area >= LARGE * main.area else JOIN) * height))
+        if part.label != main.label and part.area >= JOIN_SHARE * main.area and _gap(part.box, main.box) <= reach:
+            body |= _joined_to(body, labels == part.label, reach)
     second = any(
         p.area >= SECOND_AREA * main.area
         and p.box[3] >= SECOND_HEIGHT * main.box[3]
@@ -122,6 +121,17 @@ def _body(labels: npt.NDArray[np.int32], parts: list[Part], main: Part, height: 
         for p in parts
     )
     return body, second
+
+
+def _joined_to(body: Masks, part: Masks, reach: int) -> Masks:
+    """The part with a bridge to the body, if they are that near; what is between a shirt and shoes is a pair of trousers."""
+    near_body, near_part = (cv2.dilate(mask.astype(np.uint8), disc(reach)) > 0 for mask in (body, part))
+    if not np.any(near_body & part):
+        return np.zeros_like(part)
+    radius = reach // 2 + 1
+    both = np.pad((body | part).astype(np.uint8), radius)
+    closed = cv2.morphologyEx(both, cv2.MORPH_CLOSE, disc(radius))[radius:-radius, radius:-radius] > 0
+    return np.asarray(part | (closed & near_body & near_part))
 
 
 def border_contacts(masks: Masks) -> npt.NDArray[np.bool_]:
@@ -153,7 +163,7 @@ def usable_range(masks: Masks, fps: float, start_s: float, where: str) -> Usable
         VideoError: people come and go, or less than half a second is usable; says at which side and when.
     """
     visible = np.asarray(np.any(masks, axis=(1, 2)))
-    contacts = border_contacts(masks)
+    contacts = _lasting(border_contacts(masks), BRIEF_S * fps)
     visits = [v for v in _stretches(visible, VISIT_GAP_S * fps) if v[1] - v[0] >= SHORTEST_S * fps]
     if len(visits) > 1:
         times = ", ".join(_times(v, fps, start_s) for v in visits[:4]) + (" and on" if len(visits) > 4 else "")
@@ -174,6 +184,16 @@ def usable_range(masks: Masks, fps: float, start_s: float, where: str) -> Usable
         else "elsewhere nobody is there"
     )
     return UsableRange(first, last, (f"used: {_times((first, last), fps, start_s)} of the video; {why}",))
+
+
+def _lasting(contacts: npt.NDArray[np.bool_], least: float) -> npt.NDArray[np.bool_]:
+    """Contacts without those inside the clip that end at once: the tip of a hand, or a wrong pixel."""
+    result = contacts.copy()
+    for side in range(contacts.shape[1]):
+        for first, last in _stretches(contacts[:, side], 1.0):
+            if last - first < least and first > 0 and last < len(contacts):
+                result[first:last, side] = False
+    return result
 
 
 def _stretches(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import LUMA, Background, Floats
+from mocap2ctrl.video.background import LUMA, Background, Floats, features
 
 BRIGHTEST, DARKEST, DARKEST_TEXTURED = 0.97, 0.5, 0.4
 """Factors of a cast shadow's intensity: at most; at least; at least where it has the background's texture."""
@@ -39,20 +39,24 @@ RIM = 4
 """Pixels; the outline of a shadow is blurred by the lamp's width and the lens."""
 
 
-def cast_shadow(background: Background, distance: Floats, colour: Floats) -> Masks:
+def cast_shadow(background: Background, distance: Floats, colour: Floats, *, gone: bool = False) -> Masks:
     """(H, W) foreground pixels that are cast shadow.
 
     Args:
         background: the model.
         distance: (H, W) squared distance over the threshold.
         colour: (H, W, 3) smoothed frame, its exposure undone.
+        gone: look for shadows in the background that are not in the frame, instead.
     """
     result = np.zeros(distance.shape, bool)
     box = _box(distance > 1.0)
     if box is None:
         return result
     foreground = distance[box] > 1.0
-    tinted, evidence = _like_background(colour[box], background.mean[box], foreground)
+    dark, lit = colour[box], background.mean[box]
+    if gone:
+        dark, lit = background.colour[box], features(colour[box])
+    tinted, evidence = _like_background(dark, lit, foreground)
     pieces = _open_pieces(tinted & (evidence > OTHER), foreground, SMALLEST_SHARE * distance.size)
     result[box] = pieces | (tinted & (cv2.dilate(pieces.astype(np.uint8), _square(REGROWTH)) > 0))
     return result
