@@ -96,7 +96,7 @@ def evidence_of(
     silhouettes: Silhouettes, character: Character, prior: PosePrior, weights: TrackWeights | None = None
 ) -> Evidence:
     """Sets up the energy of `silhouettes` for `character` under `prior`."""
-    seen = silhouettes.masks.any(axis=(1, 2))
+    seen = np.asarray(silhouettes.masks.any(axis=(1, 2)))
     rows = [np.flatnonzero(mask.any(axis=1)) for mask in silhouettes.masks[seen]]
     tall = float(np.median([r[-1] - r[0] + 1 for r in rows]))
     scale = tall / character.height_m

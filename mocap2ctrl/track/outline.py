@@ -22,7 +22,15 @@ from mocap2ctrl.track.tree import empty_frames, point_world, pose_frames, wrench
 from mocap2ctrl.types import Array, Camera, Masks
 
 REACH = 4.0
-"""Pixels further from the outline than this many tau are taken as wholly inside or outside."""
+"""Pixels further from the outline than this many tau are taken as wholly outside."""
+
+LEAST_SLOPE = 2e-3
+"""Of the soft step; flatter pixels exert no force."""
+
+NEAREST_M, BEHIND = 0.2, 1e6
+"""A body nearer to the camera's plane than this has no picture; its energy."""
+
+TINY = 1e-12
 
 
 class View(NamedTuple):
@@ -71,6 +79,40 @@ def softened(distances: Array, tau: float) -> Array:
     return np.asarray(1.0 / (1.0 + np.exp(np.clip(distances / tau, -30.0, 30.0))))
 
 
+class Picture(NamedTuple):
+    """A body's image in one frame: working memory.
+
+    Attributes:
+        ends, growth: (C, 2, 3) world ends of the capsules, (C, 2, 4, 3) how they change with the body's factors.
+        circle, depth: (C, 2, 3) the ends' images, x, y and radius in pixels; (C, 2) their depths, metres.
+        nearest, capsule: (H, W) signed distance of each pixel from the outline, pixels, and the capsule it is nearest to.
+        pulls, stiffness: (S, 8) and (S, 8, 8) sums of forces on segments, and of their products, as `wrench_map` takes them.
+    """
+
+    ends: Array
+    growth: Array
+    circle: Array
+    depth: Array
+    nearest: Array
+    capsule: np.ndarray
+    pulls: Array
+    stiffness: Array
+
+
+@njit
+def _empty_picture(capsules, segments, height, width):  # type: ignore[no-untyped-def]
+    return Picture(
+        np.empty((capsules, 2, 3)),
+        np.empty((capsules, 2, 4, 3)),
+        np.empty((capsules, 2, 3)),
+        np.empty((capsules, 2)),
+        np.empty((height, width)),
+        np.zeros((height, width), np.int64),
+        np.empty((segments, 8)),
+        np.empty((segments, 8, 8)),
+    )
+
+
 @njit
 def outline_equations(tree, view, body, root_position, root_orientation, angles, soft, seen, tau, step, derivatives):  # type: ignore[no-untyped-def]
     """Gauss-Newton's equations of T frames.
@@ -90,138 +132,147 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
         respect to the coordinates and the body's factors.
     """
     count, height, width = soft.shape
-    coordinates = 6 + len(tree.axis)
-    size = coordinates + 4
+    size = 6 + len(tree.axis) + 4
     energy = np.zeros(count)
     gradient = np.zeros((count, size))
     matrix = np.zeros((count, size, size))
     frames = empty_frames(tree)
-    capsules = len(view.radii)
-    ends = np.empty((capsules, 2, 3))
-    growth = np.empty((capsules, 2, 4, 3))
-    pixel = np.empty((capsules, 2, 3))  # x, y, radius in pixels
-    depth = np.empty((capsules, 2))
-    nearest = np.empty((height, width))
-    which = np.empty((height, width), np.int64)
-    row = np.empty((8, size))
-    columns = np.empty(size, np.int64)
-    product = np.empty((8, size))
-    wrench = np.empty(8)
-    force = wrench[:3]
-    point = np.empty(3)
-    pulls = np.empty((len(tree.parent), 8))
-    stiffness = np.empty((len(tree.parent), 8, 8))
-    focal = 0.5 * (view.pinhole[0] + view.pinhole[1])
-    margin = REACH * tau
-    area = float(step * step)
+    picture = _empty_picture(len(view.radii), len(tree.parent), height, width)
     for t in range(count):
         if not seen[t]:
             continue
         pose_frames(frames, tree, body, root_position[t], root_orientation[t], angles[t])
-        nearest[:] = margin
-        pulls[:] = 0.0
-        stiffness[:] = 0.0
-        left, right, top, bottom = width, -1, height, -1
-        behind = False
-        for c in range(capsules):
-            for e in range(2):
-                point_world(ends[c, e], growth[c, e], frames, tree, body, view.owner[c], view.local[c, e])
-                x, y, z = view.shift
-                for k in range(3):
-                    x += view.turn[0, k] * ends[c, e, k]
-                    y += view.turn[1, k] * ends[c, e, k]
-                    z += view.turn[2, k] * ends[c, e, k]
-                behind = behind or not z > 0.2
-                depth[c, e] = z
-                pixel[c, e, 0] = view.pinhole[0] * x / z + view.pinhole[2]
-                pixel[c, e, 1] = view.pinhole[1] * y / z + view.pinhole[3]
-                pixel[c, e, 2] = body[0] * focal * view.radii[c] / z
-        if behind:
-            energy[t] = 1e6
+        if not _take_picture(picture, frames, tree, view, body):
+            energy[t] = BEHIND
             continue
-        for c in range(capsules):
-            reach = margin + max(pixel[c, 0, 2], pixel[c, 1, 2])
-            x0 = max(0, math.ceil(min(pixel[c, 0, 0], pixel[c, 1, 0]) - reach))
-            x1 = min(width - 1, math.floor(max(pixel[c, 0, 0], pixel[c, 1, 0]) + reach))
-            y0 = max(0, math.ceil(min(pixel[c, 0, 1], pixel[c, 1, 1]) - reach))
-            y1 = min(height - 1, math.floor(max(pixel[c, 0, 1], pixel[c, 1, 1]) + reach))
-            x0, y0 = (x0 + step - 1) // step * step, (y0 + step - 1) // step * step
-            if x1 < x0 or y1 < y0:
-                continue
-            left, right, top, bottom = min(left, x0), max(right, x1), min(top, y0), max(bottom, y1)
-            ax, ay, ar = pixel[c, 0]
-            bx, by, br = pixel[c, 1] - pixel[c, 0]
-            inverse = 1.0 / max(bx * bx + by * by, 1e-12)
-            for v in range(y0, y1 + 1, step):
-                for u in range(x0, x1 + 1, step):
-                    px, py = u - ax, v - ay
-                    s = min(1.0, max(0.0, (px * bx + py * by) * inverse))
-                    dx, dy = px - s * bx, py - s * by
-                    limit = nearest[v, u] + ar + s * br
-                    squared = dx * dx + dy * dy
-                    if limit > 0.0 and squared < limit * limit:
-                        nearest[v, u] = math.sqrt(squared) - ar - s * br
-                        which[v, u] = c
-        for v in range(0, height, step):
-            for u in range(0, width, step):
-                observed = soft[t, v, u]
-                inside = left <= u <= right and top <= v <= bottom and nearest[v, u] < margin
-                if not inside:
-                    energy[t] += 0.5 * area * observed * observed
-                    continue
-                distance = nearest[v, u] / tau
-                model = 1.0 / (1.0 + math.exp(max(distance, -30.0)))
-                difference = model - observed
-                energy[t] += 0.5 * area * difference * difference
-                slope = -model * (1.0 - model) / tau
-                if not derivatives or slope > -2e-3 / tau:
-                    continue
-                c = which[v, u]
-                bx, by, br = pixel[c, 1] - pixel[c, 0]
-                px, py = u - pixel[c, 0, 0], v - pixel[c, 0, 1]
-                s = min(1.0, max(0.0, (px * bx + py * by) / max(bx * bx + by * by, 1e-12)))
-                dx, dy = px - s * bx, py - s * by
-                length = math.sqrt(dx * dx + dy * dy) + 1e-9
-                nx, ny = dx / length, dy / length
-                # The point of the axis that the pixel is nearest to, in space: s runs along the image, depth is not linear there.
-                z0, z1 = depth[c, 0], depth[c, 1]
-                along = s * z0 / (s * z0 + (1.0 - s) * z1)
-                z = z0 + along * (z1 - z0)
-                ix, iy = pixel[c, 0, 0] + s * bx, pixel[c, 0, 1] + s * by
-                radius = pixel[c, 0, 2] + s * br
-                fx, fy = -nx * view.pinhole[0] / z, -ny * view.pinhole[1] / z
-                fz = (nx * (ix - view.pinhole[2]) + ny * (iy - view.pinhole[3]) + radius) / z
-                for k in range(3):
-                    point[k] = ends[c, 0, k] + along * (ends[c, 1, k] - ends[c, 0, k])
-                    force[k] = slope * (view.turn[0, k] * fx + view.turn[1, k] * fy + view.turn[2, k] * fz)
-                wrench[3] = point[1] * force[2] - point[2] * force[1]
-                wrench[4] = point[2] * force[0] - point[0] * force[2]
-                wrench[5] = point[0] * force[1] - point[1] * force[0]
-                wrench[6] = point[0] * force[0] + point[1] * force[1] + point[2] * force[2]
-                wrench[7] = -slope * radius / body[0]
+        picture.nearest[:] = REACH * tau
+        for c in range(len(view.radii)):
+            _draw_distance(picture, c, REACH * tau, step)
+        picture.pulls[:] = 0.0
+        picture.stiffness[:] = 0.0
+        energy[t] = _compare(picture, view, body, soft[t], tau, step, derivatives)
+        if derivatives:
+            _map_forces(gradient[t], matrix[t], picture, frames, tree, body)
+    return energy, gradient, matrix
+
+
+@njit
+def _take_picture(picture, frames, tree, view, body):  # type: ignore[no-untyped-def]
+    """Projects all capsules; False if one of them is not before the camera."""
+    focal = 0.5 * (view.pinhole[0] + view.pinhole[1])
+    for c in range(len(view.radii)):
+        for e in range(2):
+            end, circle = picture.ends[c, e], picture.circle[c, e]
+            point_world(end, picture.growth[c, e], frames, tree, body, view.owner[c], view.local[c, e])
+            x, y, z = view.shift
+            for k in range(3):
+                x += view.turn[0, k] * end[k]
+                y += view.turn[1, k] * end[k]
+                z += view.turn[2, k] * end[k]
+            if not z > NEAREST_M:
+                return False
+            picture.depth[c, e] = z
+            circle[0] = view.pinhole[0] * x / z + view.pinhole[2]
+            circle[1] = view.pinhole[1] * y / z + view.pinhole[3]
+            circle[2] = body[0] * focal * view.radii[c] / z
+    return True
+
+
+@njit
+def _draw_distance(picture, c, margin, step):  # type: ignore[no-untyped-def]
+    """Lowers the distances of the pixels within `margin` of capsule `c` to theirs from it."""
+    height, width = picture.nearest.shape
+    ax, ay, ar = picture.circle[c, 0]
+    bx, by, br = picture.circle[c, 1] - picture.circle[c, 0]
+    reach = margin + max(ar, ar + br)
+    x0, x1 = max(0, math.ceil(min(ax, ax + bx) - reach)), min(width - 1, math.floor(max(ax, ax + bx) + reach))
+    y0, y1 = max(0, math.ceil(min(ay, ay + by) - reach)), min(height - 1, math.floor(max(ay, ay + by) + reach))
+    inverse = 1.0 / max(bx * bx + by * by, TINY)
+    for v in range((y0 + step - 1) // step * step, y1 + 1, step):
+        for u in range((x0 + step - 1) // step * step, x1 + 1, step):
+            px, py = u - ax, v - ay
+            s = min(1.0, max(0.0, (px * bx + py * by) * inverse))
+            dx, dy = px - s * bx, py - s * by
+            radius = ar + s * br
+            limit = picture.nearest[v, u] + radius
+            squared = dx * dx + dy * dy
+            if limit > 0.0 and squared < limit * limit:
+                picture.nearest[v, u] = math.sqrt(squared) - radius
+                picture.capsule[v, u] = c
+
+
+@njit
+def _compare(picture, view, body, soft, tau, step, derivatives):  # type: ignore[no-untyped-def]
+    """Half the sum of squared differences to a soft silhouette (H, W); adds up the forces that it exerts on segments."""
+    height, width = soft.shape
+    area = float(step * step)
+    energy = 0.0
+    wrench = np.empty(8)
+    for v in range(0, height, step):
+        for u in range(0, width, step):
+            distance = picture.nearest[v, u] / tau
+            model = 1.0 / (1.0 + math.exp(max(distance, -30.0))) if distance < REACH else 0.0
+            difference = model - soft[v, u]
+            energy += 0.5 * area * difference * difference
+            slope = model * (1.0 - model)
+            if derivatives and slope > LEAST_SLOPE:
+                c = picture.capsule[v, u]
+                _pixel_wrench(wrench, picture, view, body, c, u, v, slope / tau)
                 owner = view.owner[c]
                 for i in range(8):
                     weighted = area * wrench[i]
-                    pulls[owner, i] += weighted * difference
+                    picture.pulls[owner, i] += weighted * difference
                     for j in range(i + 1):
-                        stiffness[owner, i, j] += weighted * wrench[j]
-        if not derivatives:
-            continue
-        for owner in range(len(tree.parent)):
-            used = wrench_map(row, columns, frames, tree, body, owner)
-            for k in range(used):
+                        picture.stiffness[owner, i, j] += weighted * wrench[j]
+    return energy
+
+
+@njit
+def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[no-untyped-def]
+    """How the soft mask at pixel (u, v) changes when capsule `c` is moved, as `wrench_map` takes it."""
+    circle, ends = picture.circle, picture.ends
+    ax, ay = circle[c, 0, 0], circle[c, 0, 1]
+    bx, by = circle[c, 1, 0] - ax, circle[c, 1, 1] - ay
+    s = min(1.0, max(0.0, ((u - ax) * bx + (v - ay) * by) / max(bx * bx + by * by, TINY)))
+    x, y = ax + s * bx, ay + s * by
+    radius = circle[c, 0, 2] + s * (circle[c, 1, 2] - circle[c, 0, 2])
+    length = math.hypot(u - x, v - y) + 1e-9
+    nx, ny = (u - x) / length, (v - y) / length
+    # s runs along the image; along the capsule in space, depth makes it another fraction.
+    z0, z1 = picture.depth[c, 0], picture.depth[c, 1]
+    along = s * z0 / (s * z0 + (1.0 - s) * z1)
+    z = z0 + along * (z1 - z0)
+    fx, fy = slope * nx * view.pinhole[0] / z, slope * ny * view.pinhole[1] / z
+    fz = -slope * (nx * (x - view.pinhole[2]) + ny * (y - view.pinhole[3]) + radius) / z
+    for k in range(3):
+        wrench[k] = view.turn[0, k] * fx + view.turn[1, k] * fy + view.turn[2, k] * fz
+        wrench[3 + k] = ends[c, 0, k] + along * (ends[c, 1, k] - ends[c, 0, k])
+    px, py, pz = wrench[3], wrench[4], wrench[5]
+    wrench[6] = px * wrench[0] + py * wrench[1] + pz * wrench[2]
+    wrench[3] = py * wrench[2] - pz * wrench[1]
+    wrench[4] = pz * wrench[0] - px * wrench[2]
+    wrench[5] = px * wrench[1] - py * wrench[0]
+    wrench[7] = slope * radius / body[0]
+
+
+@njit
+def _map_forces(gradient, matrix, picture, frames, tree, body):  # type: ignore[no-untyped-def]
+    """Adds the segments' forces to a gradient (D + 4,) and a matrix (D + 4, D + 4)."""
+    size = len(gradient)
+    row, product = np.empty((8, size)), np.empty((8, size))
+    columns = np.empty(size, np.int64)
+    for owner in range(len(tree.parent)):
+        used = wrench_map(row, columns, frames, tree, body, owner)
+        for k in range(used):
+            for i in range(8):
+                gradient[columns[k]] += row[i, k] * picture.pulls[owner, i]
+                product[i, k] = 0.0
+                for j in range(8):
+                    product[i, k] += picture.stiffness[owner, max(i, j), min(i, j)] * row[j, k]
+        for k in range(used):
+            for m in range(k + 1):
                 for i in range(8):
-                    gradient[t, columns[k]] += row[i, k] * pulls[owner, i]
-                    product[i, k] = 0.0
-                    for j in range(8):
-                        product[i, k] += stiffness[owner, max(i, j), min(i, j)] * row[j, k]
-            for k in range(used):
-                for m in range(k + 1):
-                    total = 0.0
-                    for i in range(8):
-                        total += row[i, k] * product[i, m]
-                    matrix[t, columns[k], columns[m]] += total
-        for i in range(size):
-            for j in range(i):
-                matrix[t, j, i] = matrix[t, i, j]
-    return energy, gradient, matrix
+                    matrix[columns[k], columns[m]] += row[i, k] * product[i, m]
+    for i in range(size):
+        for j in range(i):
+            matrix[j, i] = matrix[i, j]

@@ -83,11 +83,11 @@ class Sides(NamedTuple):
     """How left and right are exchanged.
 
     Attributes:
-        index, sign: (J,) as `Character.mirror_hinges` gives them.
+        source, sign: (J,) as `Character.mirror_hinges` gives them.
         legs, arms: hinges of each.
     """
 
-    index: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
     sign: Array
     legs: npt.NDArray[np.int64]
     arms: npt.NDArray[np.int64]
@@ -95,7 +95,7 @@ class Sides(NamedTuple):
     def exchanged(self, angles: Array, hinges: npt.NDArray[np.int64]) -> Array:
         """Angles (..., J) with `hinges` taken from the other side, mirrored."""
         result = np.array(angles)
-        result[..., hinges] = (self.sign * angles[..., self.index])[..., hinges]
+        result[..., hinges] = (self.sign * angles[..., self.source])[..., hinges]
         return result
 
     @property
