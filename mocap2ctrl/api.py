@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,17 +11,31 @@ from typing import Any
 
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
-from mocap2ctrl.errors import CaptureError, ConfigError
+from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
+from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
-from mocap2ctrl.fit.capture import Capture, load_capture, prepare_folder
+from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part
+from mocap2ctrl.fit.capture import Capture, load_capture
 from mocap2ctrl.fit.config import FitConfig, budget
-from mocap2ctrl.fit.run import FitOutcome, FitProgress, fit_capture
+from mocap2ctrl.fit.inputs import (
+    Job,
+    Options,
+    check_duration,
+    input_name,
+    is_video_input,
+    motion_capture,
+    motion_prior,
+    refuse_options,
+    video_capture,
+    video_prior,
+)
+from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
-from mocap2ctrl.prior.choose import load_prior
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
 
 EVALUATION_FPS = 120.0
 
@@ -32,7 +47,7 @@ class FitResult:
     Attributes:
         capture: the folder's contents.
         outcome: effort spent.
-        evaluation: against the reference.
+        evaluation: against what it was fitted to, and a video's reference if one was given.
         replay: the simulation that was evaluated.
         warnings: what a user should know before trusting the numbers.
     """
@@ -45,7 +60,7 @@ class FitResult:
 
 
 def fit(
-    motion: Path | str,
+    source: Path | str,
     output: Path | str | None = None,
     *,
     config: FitConfig | None = None,
@@ -58,39 +73,56 @@ def fit(
     fps: float | None = None,
     cycles: int = 1,
     torque_scale: float = 1.0,
+    camera: Path | str | None = None,
+    background: Path | str | None = None,
+    allow_ground: bool = False,
+    reference: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
     on_progress: Callable[[FitProgress], None] = lambda progress: None,
-    on_input: Callable[[LoadedMotion], None] = lambda motion: None,
+    on_input: Callable[[LoadedMotion | LoadedSilhouettes], None] = lambda loaded: None,
+    on_preparation: Callable[[str, float], None] = lambda what, share: None,
 ) -> FitResult:
-    """Fits a physics controller to a motion file and writes a capture folder.
+    """Fits a physics controller to a video, to masks, or to a motion, and writes a capture folder.
 
     Args:
-        motion: a BVH or DeepMimic file, or the name of a DeepMimic clip that pybullet ships.
+        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a BVH or DeepMimic file, or the name of a DeepMimic
+            clip that pybullet ships.
         output: the capture's folder; `captures/<name>` if not given.
-        config: settings; the default budget if not given. `seed` and `fps` override its own.
+        config: settings; the default budget if not given. `seed` and a motion's `fps` override its own. For a video, weights
+            that are motion capture's defaults count as not given.
         seed: of all random numbers.
         workers: processes; all cores if not given. Does not change the result.
         engine: name of the physics engine.
-        prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for motion capture.
+        prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for a motion and `all` for a video, which
+            cannot do without one.
         height_m: of the simulated body.
-        time_range: seconds of the file to use.
-        fps: frames a second that the objective looks at.
-        cycles: how often a loop is repeated.
+        time_range: seconds of the input to use.
+        fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
+        cycles: how often a motion's loop is repeated.
         torque_scale: factor on the torque bounds.
+        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given.
+        background: a picture of a video's empty scene.
+        allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
+        reference: the true motion of a video, for the evaluation only; see `evaluate`.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`.
         command: what the user typed, for the provenance.
         on_progress, on_input: told how the fit goes, and what was understood of the input.
+        on_preparation: told what is being done with a video before the fit, and the share of it that is done.
 
     Raises:
         Mocap2CtrlError: input, settings or folder cannot be used; says why.
     """
-    from mocap2ctrl.report.capture import REPORT, write_outputs  # plots and video only when they are wanted
+    from mocap2ctrl.report.capture import write_outputs  # plots and video only when they are wanted
 
+    begun, cpu = time.perf_counter(), cpu_seconds()
+    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
+    seen = is_video_input(source)
     config = config or budget("default")
-    config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None else fps)
+    config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
+    refuse_options(source, config.method, options)
     workers = default_workers() if workers is None else workers
     if workers < 1:
         raise ConfigError(f"workers is {workers}; allowed is 1 or more")
@@ -98,30 +130,61 @@ def fit(
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
     character = load_character(height_m=height_m)
     make_engine(engine, character)
-    pose_prior = load_prior("identity" if prior in ("auto", "none") else prior, character)
-    loaded = load_motion(motion, character, time_range=time_range, cycles=cycles)
-    if loaded.clip.duration_s < 0.1:
-        raise ConfigError(f"{motion}: lasts {loaded.clip.duration_s:.2f} s; a fit needs at least 0.1 s of motion")
-    folder = Path(output) if output is not None else Path("captures") / Path(motion).stem
-    capture = Capture(
-        folder=folder,
-        character=character,
-        prior=pose_prior,
-        reference=loaded.clip,
-        source_points=loaded.source_points,
-        config=config,
-        run={"engine": engine, "torque_scale": float(torque_scale), "cycles": cycles, "command": command},
-    )
-    if resume and (folder / REPORT).exists() and load_capture(folder).complete:
-        raise CaptureError(f"{folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew")
-    prepare_folder(folder, resume=resume, overwrite=overwrite)
-    on_input(loaded)
+    run = {"engine": engine, "torque_scale": float(torque_scale), "cycles": cycles, "command": command}
+    if seen:
+        run["allow_ground"] = allow_ground
+    folder = Path(output) if output is not None else Path("captures") / input_name(source)
+    job = Job(source, folder, character, config, run, workers, resume, overwrite)
+    begin = _begin_video if seen else _begin_motion
+    capture, input_warnings = begin(job, options, on_input, on_preparation)
     outcome = fit_capture(capture, workers, resume, on_progress)
-    evaluation, run = evaluate(outcome.capture)
-    warnings = (*loaded.warnings, *capture_warnings(outcome.capture))
+    outcome = replace(
+        outcome, wall_s=time.perf_counter() - begun, core_s=cpu_seconds() - cpu
+    )  # masks and track included
+    evaluation, replayed = evaluate(outcome.capture, reference=reference)
+    warnings = (*input_warnings, *capture_warnings(outcome.capture, reference))
     effort = {"evaluations": outcome.evaluations, "wall_s": outcome.wall_s, "core_s": outcome.core_s}
-    write_outputs(outcome.capture, evaluation, run, effort, warnings)
-    return FitResult(outcome.capture, outcome, evaluation, run, warnings)
+    write_outputs(outcome.capture, evaluation, replayed, effort, warnings)
+    return FitResult(outcome.capture, outcome, evaluation, replayed, warnings)
+
+
+TellInput = Callable[[LoadedMotion | LoadedSilhouettes], None]
+TellPreparation = Callable[[str, float], None]
+
+
+def _begin_motion(
+    job: Job, options: Options, on_input: TellInput, on_preparation: TellPreparation
+) -> tuple[Capture, tuple[str, ...]]:
+    """The capture of a motion, and warnings about the input."""
+    prior = motion_prior(options.prior, job.character)
+    loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles)
+    check_duration(job.source, loaded.clip.duration_s)
+    job.make_room()
+    on_input(loaded)
+    return motion_capture(job, prior, loaded), loaded.warnings
+
+
+def _begin_video(
+    job: Job, options: Options, on_input: TellInput, on_preparation: TellPreparation
+) -> tuple[Capture, tuple[str, ...]]:
+    """The capture of a video or masks, tracked, and warnings about the input."""
+    prior = video_prior(options.prior, job.character)
+    job.check_folder()
+    if options.reference is not None:
+        load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
+    loaded = load_silhouettes(
+        job.source,
+        options.camera,
+        fps=options.fps,
+        time_range=options.time_range,
+        background=options.background,
+        progress=on_preparation,
+    )
+    check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
+    job.make_room()
+    on_input(loaded)
+    capture = video_capture(job, prior, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
+    return capture, loaded.warnings
 
 
 def load(folder: Path | str) -> Capture:
@@ -138,7 +201,17 @@ def engine_for(capture: Capture, engine: str | None = None, torque_scale: float 
 def evaluate(
     capture: Capture, *, reference: Path | str | None = None, engine: str | None = None
 ) -> tuple[Evaluation, Replay]:
-    """Simulates a capture's controller and compares it with its reference, or with the motion file `reference`."""
+    """Simulates a capture's controller and compares it with what it was fitted to, or with the motion `reference`.
+
+    A video's capture is compared with its silhouettes and its track; with a `reference` (a motion file, or an .npz as
+    `write_motion` writes it, with or without `points_m` of the body that was filmed) joint errors are told too.
+    """
+    if capture.silhouettes is not None:
+        truth = (
+            None if reference is None else load_reference(reference, capture.character.height_m, video_part(capture))
+        )
+        run = _judged(capture, video_judged_seconds(capture, truth), engine)
+        return evaluate_video(capture, run, truth), run
     clip, points = capture.reference, capture.source_points
     if reference is not None:
         loaded = load_motion(reference, capture.character)
@@ -148,10 +221,12 @@ def evaluate(
             loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
-    run = replay(
-        engine_for(capture, engine), capture.finished_controller(), judged_seconds(clip) + 0.1, fps=EVALUATION_FPS
-    )
+    run = _judged(capture, judged_seconds(clip), engine)
     return evaluate_replay(capture.character, run, clip, points), run
+
+
+def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:
+    return replay(engine_for(capture, engine), capture.finished_controller(), seconds + 0.1, fps=EVALUATION_FPS)
 
 
 def _time_range(capture: Capture) -> tuple[float, float] | None:
@@ -175,12 +250,21 @@ def simulate(
     return replay(engine_for(capture, engine, scale), capture.finished_controller(), duration, fps=fps, pushes=pushes)
 
 
-def capture_warnings(capture: Capture) -> tuple[str, ...]:
-    """What a user should know before trusting a capture's numbers."""
-    warnings = []
-    if isinstance(capture.prior, PosePrior) and prior_contains(capture.prior.provenance, capture.reference.provenance):
-        warnings.append(f"prior {capture.prior.name!r} was trained on this very clip; its error is not an honest test")
-    return tuple(warnings)
+def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:
+    """What a user should know before trusting a capture's numbers, against `reference` if one is given."""
+    if not isinstance(capture.prior, PosePrior):
+        return ()
+    name, known = repr(capture.prior.name), capture.prior.provenance
+    if prior_contains(known, capture.reference.provenance):
+        return (f"prior {name} was trained on this very clip; its error is not an honest test",)
+    if capture.silhouettes is None or reference is None:
+        return ()
+    performed = load_reference(reference, capture.character.height_m).clip.provenance
+    if prior_contains(known, performed):
+        return (
+            f"prior {name} was trained on the very motion that is performed in the video; its error is no honest test",
+        )
+    return ()
 
 
 def prior_contains(prior: Mapping[str, Any], clip: Mapping[str, Any]) -> bool:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
 
 EPILOG = """examples:
-  mocap2ctrl fit walk.bvh                              writes captures/walk
+  mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml
+  mocap2ctrl fit walk.mp4 --camera studio.toml:left --background empty.jpg --height 1.82
+  mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
+  mocap2ctrl fit walk.bvh
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships
   mocap2ctrl fit walk.bvh --budget quick --time-range 0 2
 """
@@ -21,29 +24,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "input", metavar="INPUT", help="a .bvh, a DeepMimic .txt, or the name of a clip in pybullet_data"
+        "input",
+        metavar="INPUT",
+        help="a video; masks (FILE.npz:KEY or a folder of PNGs); a .bvh, a DeepMimic .txt, or a clip's name in pybullet_data",
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="the capture folder (default: captures/<input's name>)")
     parser.add_argument("--budget", default="default", help="quick, default or thorough")
-    parser.add_argument("--method", choices=("incremental", "batch"), help="Algorithm 3 (default) or 2 of Vondrak 2012")
+    parser.add_argument(
+        "--method",
+        choices=("incremental", "batch", "growth"),
+        help="Algorithm 3 (default) or 2 of Vondrak 2012; growth: Algorithm 3 from a video's silhouettes alone",
+    )
     parser.add_argument("--seed", type=whole(0, 2**31), default=1, help="of all random numbers (default: 1)")
     parser.add_argument(
         "--workers", type=whole(1, 1024), help="processes (default: all cores); does not change the result"
     )
     parser.add_argument("--engine", default="mujoco", help="physics engine (default: mujoco)")
-    parser.add_argument("--prior", default="auto", metavar="auto|NAME|none", help="pose prior (auto: none for mocap)")
+    parser.add_argument(
+        "--prior", default="auto", metavar="auto|NAME|none", help="pose prior (auto: all for a video, else none)"
+    )
     parser.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     parser.add_argument(
         "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help="seconds of the input to use"
     )
-    parser.add_argument("--fps", type=number(10, 120), help="frames a second that the objective looks at (default: 30)")
-    parser.add_argument("--cycles", type=whole(1, 100), default=1, help="repeat a loop so often (default: 1)")
+    parser.add_argument(
+        "--fps",
+        type=number(1, 1000),
+        help="frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30)",
+    )
+    parser.add_argument("--cycles", type=whole(1, 100), default=1, help="repeat a motion's loop so often (default: 1)")
     parser.add_argument(
         "--torque-limit", type=number(0.01, 10.0), default=1.0, metavar="F", help="factor on the torque bounds"
     )
+    _add_video_arguments(parser)
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted fit")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing capture")
     add_json(parser)
+
+
+def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("for videos and masks")
+    group.add_argument(
+        "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
+    )
+    group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
+    group.add_argument(
+        "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
+    )
+    group.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,11 +102,16 @@ def run(options: argparse.Namespace) -> int:
             fps=options.fps,
             cycles=options.cycles,
             torque_scale=options.torque_limit,
+            camera=options.camera,
+            background=options.background,
+            allow_ground=options.allow_ground,
+            reference=options.reference,
             resume=options.resume,
             overwrite=options.overwrite,
             command=options.command_line,
             on_progress=display.progress,
             on_input=display.input,
+            on_preparation=display.preparation,
         )
     for warning in result.warnings:
         note(f"note: {warning}")
@@ -88,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
             {
                 "capture": str(result.capture.folder),
                 "joint_error_cm": evaluation.joint_error_cm,
-                "silhouette_iou": None,
+                "silhouette_iou": evaluation.silhouette_iou,
                 "fell": evaluation.fell,
                 "states": len(result.capture.finished_controller().states),
                 "evaluations": outcome.evaluations,
@@ -107,8 +140,19 @@ def run(options: argparse.Namespace) -> int:
 def _print_summary(result: FitResult) -> None:
     evaluation, outcome, folder = result.evaluation, result.outcome, result.capture.folder
     fell = f"fell at {evaluation.fell_at_s:.2f} s" if evaluation.fell_at_s is not None else "no fall"
+    if evaluation.silhouette_iou is not None:
+        print(
+            f"silhouettes overlap by {evaluation.silhouette_iou:.3f}, the track's by {evaluation.track_silhouette_iou:.3f}"
+        )
+    if evaluation.joint_error_cm is not None:
+        aligned = f"{evaluation.root_aligned_error_cm:.1f} cm root-aligned"
+        print(f"joint error {evaluation.joint_error_cm:.1f} cm ({aligned}), {fell}")
+    else:
+        print(f"{evaluation.track_error_cm:.1f} cm from the track, {fell}")
+    if evaluation.track_joint_error_cm is not None:
+        aligned = f"{evaluation.track_root_aligned_error_cm:.1f} cm root-aligned"
+        print(f"of that the track: {evaluation.track_joint_error_cm:.1f} cm ({aligned})")
     print(
-        f"joint error {evaluation.joint_error_cm:.1f} cm ({evaluation.root_aligned_error_cm:.1f} cm root-aligned), {fell}\n"
         f"{len(result.capture.finished_controller().states)} states, {outcome.evaluations:,} evaluations, "
         f"{outcome.wall_s:.0f} s ({outcome.core_s / 60:.1f} core-minutes)\n"
         f"look at {folder / 'overlay.mp4'} and {folder / 'report.html'}; the controller is {folder / 'controller.json'}"

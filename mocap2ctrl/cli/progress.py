@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from mocap2ctrl.fit.run import FitProgress
 from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 
 
 class FitDisplay:
@@ -30,6 +31,7 @@ class FitDisplay:
         )
         self._task: TaskID | None = None
         self._stage, self._last = 0, ""
+        self._step, self._known = "", False
 
     def __enter__(self) -> FitDisplay:
         self._bar.start()
@@ -42,12 +44,29 @@ class FitDisplay:
         if self._bar.disable and self._last:
             self._console.print(self._last, highlight=False)
 
-    def input(self, motion: LoadedMotion) -> None:
+    def preparation(self, what: str, share: float) -> None:
+        """Shows what is being done with a video before the fit."""
+        if self._task is None:
+            self._task = self._bar.add_task(what, total=1.0)
+        self._bar.update(self._task, completed=share, description=what)
+        step = what.partition(":")[0]
+        if self._bar.disable and step != self._step and self._known:
+            self._console.print(f"{step} …", highlight=False)
+            self._step = step
+
+    def input(self, loaded: LoadedMotion | LoadedSilhouettes) -> None:
         """Says what was understood of the input."""
-        clip = motion.clip
+        self._known = True
+        if isinstance(loaded, LoadedSilhouettes):
+            seen = loaded.silhouettes
+            self._console.print(f"{seen.name}: {len(seen) / seen.fps:.2f} s", highlight=False)
+            for line in loaded.notes:
+                self._console.print(f"  {line}", highlight=False)
+            return
+        clip = loaded.clip
         self._console.print(
-            f"{clip.name}: {motion.kind}, {clip.duration_s:.2f} s at {clip.fps:g} frames a second, "
-            f"unit {motion.unit}, {motion.up} up",
+            f"{clip.name}: {loaded.kind}, {clip.duration_s:.2f} s at {clip.fps:g} frames a second, "
+            f"unit {loaded.unit}, {loaded.up} up",
             highlight=False,
         )
         if self._bar.disable:
@@ -57,7 +76,8 @@ class FitDisplay:
     def progress(self, p: FitProgress) -> None:
         """Shows how far the fit is."""
         rate = p.evaluations / max(p.elapsed_s, 1e-9)
-        text = f"stage {p.stage}/{p.stages} · {p.states} states · {p.error_cm:.1f} cm · {rate:,.0f} evaluations/s"
+        seen = "" if p.silhouette is None else f"silhouettes {p.silhouette:.2f} · "
+        text = f"stage {p.stage}/{p.stages} · {p.states} states · {seen}{p.error_cm:.1f} cm · {rate:,.0f} evaluations/s"
         if self._task is not None:
             self._bar.update(self._task, completed=p.fraction, description=text)
         if self._bar.disable and p.stage != self._stage and self._last:

@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl import api
     from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.evaluation.metrics import fall_time
+    from mocap2ctrl.evaluation.video import ground_rule
     from mocap2ctrl.motion.bvh_writer import write_bvh
     from mocap2ctrl.motion.clips import resample
     from mocap2ctrl.motion.npz import write_motion
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
         capture, seconds, pushes=_pushes(options, capture), torque_limit=options.torque_limit, engine=options.engine
     )
     reference = replace(capture.reference, loop=False)
-    fell_at = fall_time(capture.character, replay, resample(reference, replay.clip.fps), seconds)
+    dense = resample(reference, replay.clip.fps)
+    fell_at = fall_time(capture.character, replay, dense, seconds, ground=ground_rule(capture))
     folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder}: is a file; choose another -o")

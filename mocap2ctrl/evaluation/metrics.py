@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -24,26 +25,41 @@ LOW_FRACTION, LOW_S = 0.6, 0.3
 DIVERGED_ERROR_CM = 100.0
 """Joint error of a frame that a diverged simulation never reached."""
 
+Ground = Literal["reference", "never", "anywhere"]
+"""Where pelvis, trunk, head and hands may touch the ground: where the reference's do, nowhere, or wherever they like."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
     """How well a controller performs its reference.
 
     Attributes:
-        joint_error_cm: mean distance over 15 joints and all frames, no alignment, frames after a fall included.
+        joint_error_cm: mean distance over 15 joints and all frames, no alignment, frames after a fall included; None for a
+            video's capture without a reference, for the track is no truth.
         root_aligned_error_cm: the same with the pelvises laid over each other.
         source_error_cm: against the source's own skeleton instead of the retargeted reference; None without one.
         fell: whether it fell, up to one second past the end, or up to the end for clips that stop in mid-stride.
         fell_at_s: when; None if it did not.
         frames: of the reference that were compared.
+        silhouette_iou: mean intersection over union of the simulated body and the silhouettes; None for motion capture.
+        track_silhouette_iou: the same of the track.
+        track_error_cm: joint error against the track.
+        track_joint_error_cm, track_root_aligned_error_cm, track_source_error_cm: the track's own errors against the reference:
+            what seeing loses; what simulating loses is the rest.
     """
 
-    joint_error_cm: float
-    root_aligned_error_cm: float
+    joint_error_cm: float | None
+    root_aligned_error_cm: float | None
     source_error_cm: float | None
     fell: bool
     fell_at_s: float | None
     frames: int
+    silhouette_iou: float | None = None
+    track_silhouette_iou: float | None = None
+    track_error_cm: float | None = None
+    track_joint_error_cm: float | None = None
+    track_root_aligned_error_cm: float | None = None
+    track_source_error_cm: float | None = None
 
 
 def judged_seconds(reference: MotionClip) -> float:
@@ -63,21 +79,33 @@ def evaluate_replay(
         source_points: (T, E, 3) of the source's skeleton at the reference's frames, NaN where it has no such joint.
     """
     dense = resample(reference, replay.clip.fps)
-    positions, orientations = segment_frames(character, dense.root_position, dense.root_orientation, dense.angles)
-    points = evaluation_points(character, positions, orientations)
-    frames = min(len(points), len(replay.points))
-    missing = len(points) - frames
-    errors = joint_error(replay.points[:frames], points[:frames])
-    aligned = joint_error(replay.points[:frames] - replay.points[:frames, :1], points[:frames] - points[:frames, :1])
+    points = evaluation_points(
+        character, *segment_frames(character, dense.root_position, dense.root_orientation, dense.angles)
+    )
+    error, aligned = mean_errors(replay.points, points)
     fell_at = fall_time(character, replay, dense)
     return Evaluation(
-        joint_error_cm=_with_missing(errors, missing),
-        root_aligned_error_cm=_with_missing(aligned, missing),
-        source_error_cm=None if source_points is None else _source_error(replay, reference, source_points),
+        joint_error_cm=error,
+        root_aligned_error_cm=aligned,
+        source_error_cm=(
+            None
+            if source_points is None
+            else source_error(replay.points, replay.clip.fps, source_points, reference.fps)
+        ),
         fell=fell_at is not None,
         fell_at_s=fell_at,
         frames=len(points),
     )
+
+
+def mean_errors(points: Array, reference: Array) -> tuple[float, float]:
+    """Joint error and root-aligned error in cm of points (N, E, 3) against (T, E, 3) of the same times; missing frames count."""
+    frames = min(len(points), len(reference))
+    ours, theirs = points[:frames], reference[:frames]
+    missing = len(reference) - frames
+    errors = joint_error(ours, theirs)
+    aligned = joint_error(ours - ours[:, :1], theirs - theirs[:, :1])
+    return _with_missing(errors, missing), _with_missing(aligned, missing)
 
 
 def error_over_time(character: Character, replay: Replay, reference: MotionClip) -> Array:
@@ -90,20 +118,26 @@ def error_over_time(character: Character, replay: Replay, reference: MotionClip)
 
 
 def fall_time(
-    character: Character, replay: Replay, reference: MotionClip, seconds: float | None = None
+    character: Character,
+    replay: Replay,
+    reference: MotionClip,
+    seconds: float | None = None,
+    *,
+    ground: Ground = "reference",
+    reference_character: Character | None = None,
 ) -> float | None:
     """Seconds until the fall, or None, judged up to `seconds` (`judged_seconds` of the reference if not given).
 
-    `reference` is sampled at the replay's rate; past its end its last frame holds.
+    `reference` is sampled at the replay's rate; past its end its last frame holds. It is a motion of `reference_character`, or
+    of `character` if not given.
     """
     fps = replay.clip.fps
     limit = round((judged_seconds(reference) if seconds is None else seconds) * fps) + 1
     count = min(len(replay.clip), limit)
     index = np.minimum(np.arange(count), len(reference) - 1)
-    frames = segment_frames(character, reference.root_position, reference.root_orientation, reference.angles)
     watched = [character.segment_index(name) for name in FALL_SEGMENTS if name in character.segment_names]
-    clear = lowest_points(character, *frames)[:, watched] > REFERENCE_CLEAR_M
     touching = lowest_points(character, replay.positions[:count], replay.orientations[:count])[:, watched] < TOUCH_M
+    clear = _must_be_clear(reference_character or character, reference, watched, ground)
     touched = np.any(touching & _clear_nearby(clear, round(0.2 * fps))[index], axis=1)
     low = replay.clip.root_position[:count, 2] < LOW_FRACTION * reference.root_position[index, 2]
     lying = _runs_of(low, max(1, round(LOW_S * fps)))
@@ -111,6 +145,14 @@ def fall_time(
     if len(fallen):
         return float(fallen[0] / fps)
     return float(count / fps) if replay.diverged and len(replay.clip) < limit else None
+
+
+def _must_be_clear(character: Character, reference: MotionClip, watched: list[int], ground: Ground) -> np.ndarray:
+    """(T, K) whether a watched segment touching the ground at a frame of the reference is a fall."""
+    if ground != "reference":
+        return np.full((len(reference), len(watched)), ground == "never")
+    frames = segment_frames(character, reference.root_position, reference.root_orientation, reference.angles)
+    return np.asarray(lowest_points(character, *frames)[:, watched] > REFERENCE_CLEAR_M)
 
 
 def _clear_nearby(clear: np.ndarray, frames: int) -> np.ndarray:
@@ -133,7 +175,9 @@ def _with_missing(errors: Array, missing: int) -> float:
     return total / (len(errors) + missing)
 
 
-def _source_error(replay: Replay, reference: MotionClip, source_points: Array) -> float:
-    rows = np.round(np.arange(len(source_points)) / reference.fps * replay.clip.fps).astype(int)
-    seen = rows < len(replay.points)
-    return float(np.nanmean(joint_error(replay.points[rows[seen]], source_points[seen])))
+def source_error(points: Array, fps: float, source_points: Array, source_fps: float) -> float | None:
+    """Joint error in cm of points (N, E, 3) at `fps` against those of a source's skeleton, NaN where it has no such joint."""
+    rows = np.round(np.arange(len(source_points)) / source_fps * fps).astype(int)
+    seen = rows < len(points)
+    errors = joint_error(points[rows[seen]], source_points[seen])
+    return float(np.nanmean(errors)) if np.isfinite(errors).any() else None

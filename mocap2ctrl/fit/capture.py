@@ -34,7 +34,11 @@ CONTROLLER, CHARACTER, PRIOR, TARGET, CAMERA, CONFIG, LOG = (
     "config.toml",
     "log.jsonl",
 )
-JOURNAL = Path("checkpoint") / "journal.bin"
+CHECKPOINT = Path("checkpoint")
+REPORT = "report.html"
+"""The last file that a fit writes."""
+
+JOURNAL = CHECKPOINT / "journal.bin"
 CONFIG_FORMAT = 2
 OLD_CONFIG_FORMAT = 1
 """Called the markers' weight `likelihood`."""
@@ -112,8 +116,8 @@ class Capture:
         return self.controller
 
 
-def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Makes room for a capture.
+def check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Whether there is room for a capture, or one to resume; changes nothing.
 
     Raises:
         CaptureError: there is one already and neither `resume` nor `overwrite` was given, or the folder holds other things.
@@ -125,12 +129,21 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
             raise CaptureError(f"{folder}: is not empty and no capture; choose another -o")
         if not (resume or overwrite):
             raise CaptureError(f"{folder}: holds a capture already; use --resume to go on, --overwrite, or another -o")
-        if overwrite:
-            _empty(folder)
     elif resume:
         raise CaptureError(f"{folder}: there is no capture to resume; leave --resume out")
+
+
+def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Makes room for a capture.
+
+    Raises:
+        CaptureError: as `check_folder`, or the folder cannot be made.
+    """
+    check_folder(folder, resume=resume, overwrite=overwrite)
+    if overwrite and folder.is_dir():
+        _empty(folder)
     try:
-        (folder / JOURNAL.parent).mkdir(parents=True, exist_ok=True)
+        (folder / CHECKPOINT).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CaptureError(f"{folder}: cannot be made ({error.strerror or error}); choose another -o") from error
 
@@ -149,17 +162,22 @@ def _holds_capture(folder: Path) -> bool:
     return (folder / CONFIG).exists() and any((folder / name).exists() for name in (CHARACTER, TARGET, CONTROLLER))
 
 
+def save_begun(folder: Path, character: Character, config: FitConfig, run: Mapping[str, Any]) -> None:
+    """Writes what is known of a fit before there is a reference: while a video is tracked."""
+    write_text(folder / CHARACTER, tomli_w.dumps(dict(character.description)))
+    table = {"format": CONFIG_FORMAT, "run": _plain(run), "fit": _plain(asdict(config))}
+    write_text(folder / CONFIG, tomli_w.dumps(table))
+
+
 def save_inputs(capture: Capture) -> None:
     """Writes what a fit starts from; enough to resume it."""
-    write_text(capture.folder / CHARACTER, tomli_w.dumps(dict(capture.character.description)))
     if isinstance(capture.prior, PosePrior):
         save_prior(capture.folder / PRIOR, capture.prior)
-    target = Target(capture.reference, capture.source_points, capture.silhouettes, capture.girth)
-    save_target(capture.folder / TARGET, target, capture.character)
     if capture.silhouettes is not None:
         save_camera(capture.folder / CAMERA, capture.silhouettes.camera)
-    table = {"format": CONFIG_FORMAT, "run": _plain(capture.run), "fit": _plain(asdict(capture.config))}
-    write_text(capture.folder / CONFIG, tomli_w.dumps(table))
+    target = Target(capture.reference, capture.source_points, capture.silhouettes, capture.girth)
+    save_begun(capture.folder, capture.character, capture.config, capture.run)
+    save_target(capture.folder / TARGET, target, capture.character)
 
 
 def save_result(capture: Capture) -> None:
@@ -174,11 +192,9 @@ def load_capture(folder: Path | str) -> Capture:
         CaptureError: missing or damaged; ControllerFileError, CharacterError, PriorError, ConfigError for those files.
     """
     folder = Path(folder)
-    if not (folder / CONFIG).is_file():
-        raise CaptureError(
-            f"{folder}: is no capture folder (no {CONFIG}); give a folder that mocap2ctrl fit has written"
-        )
-    run, config = _load_config(folder / CONFIG)
+    run, config = load_settings(folder)
+    if "track_key" in run and not (folder / TARGET).exists():
+        raise CaptureError(f"{folder}: holds no {TARGET}; its tracking has not ended, go on with fit … --resume")
     character = load_character(folder / CHARACTER)
     prior = load_prior(str(folder / PRIOR) if (folder / PRIOR).exists() else "identity", character)
     camera = load_camera(folder / CAMERA) if (folder / CAMERA).exists() else None
@@ -197,6 +213,19 @@ def load_capture(folder: Path | str) -> Capture:
     if not (folder / CONTROLLER).exists():
         return capture
     return replace(capture, controller=load_controller(folder / CONTROLLER, character, capture.target_prior.decode))
+
+
+def load_settings(folder: Path) -> tuple[Mapping[str, Any], FitConfig]:
+    """The options and settings that a capture was begun with.
+
+    Raises:
+        CaptureError: there is no capture, or its settings are damaged; ConfigError for a wrong setting.
+    """
+    if not (folder / CONFIG).is_file():
+        raise CaptureError(
+            f"{folder}: is no capture folder (no {CONFIG}); give a folder that mocap2ctrl fit has written"
+        )
+    return _load_config(folder / CONFIG)
 
 
 def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:

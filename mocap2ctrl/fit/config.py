@@ -9,7 +9,9 @@ from typing import Any
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.problem import Spreads
 from mocap2ctrl.objective.terms import Weights
+from mocap2ctrl.track.tracker import TRACK_BUDGETS, TrackConfig
 
+Table = Spreads | Weights | TrackConfig
 METHODS = ("incremental", "batch", "growth")
 
 
@@ -41,6 +43,7 @@ class FitConfig:
         spreads: of the first generation.
         weights: lambda of Eq. (8).
         stability_s: how long the last pose is to be held past the end of a clip that ends standing (Delta T of Eq. 11).
+        tracking: how hard a video's tracker tries.
     """
 
     method: str = "incremental"
@@ -55,6 +58,7 @@ class FitConfig:
     spreads: Spreads = field(default_factory=Spreads)
     weights: Weights = field(default_factory=Weights)
     stability_s: float = 0.5
+    tracking: TrackConfig = field(default_factory=TrackConfig)
 
     def __post_init__(self) -> None:
         for name, allowed, valid in (
@@ -70,16 +74,20 @@ class FitConfig:
         ):
             if not valid:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; allowed is {allowed}")
-        for table, low, allowed in (("spreads", 1e-9, "more than 0"), ("weights", 0.0, "0 or more")):
+        for table, low, allowed in (
+            ("spreads", 1e-9, "more than 0"),
+            ("weights", 0.0, "0 or more"),
+            ("tracking", 0.0, "0 or more"),
+        ):
             for name, value in asdict(getattr(self, table)).items():
                 if not low <= value < float("inf"):
                     raise ConfigError(f"{table}.{name} is {value!r}; allowed is {allowed}")
 
 
 BUDGETS: Mapping[str, FitConfig] = {
-    "quick": FitConfig(generations=60, starts=1, try_without=False),
-    "default": FitConfig(),
-    "thorough": FitConfig(generations=300, starts=3),
+    "quick": FitConfig(generations=60, starts=1, try_without=False, tracking=TRACK_BUDGETS["quick"]),
+    "default": FitConfig(tracking=TRACK_BUDGETS["default"]),
+    "thorough": FitConfig(generations=300, starts=3, tracking=TRACK_BUDGETS["thorough"]),
 }
 
 
@@ -107,7 +115,7 @@ def config_from_mapping(data: Mapping[str, Any]) -> FitConfig:
         if name not in known:
             raise ConfigError(f"setting {name!r} is not known; known are {', '.join(known)}")
         default = known[name]
-        if isinstance(default, Spreads | Weights):
+        if isinstance(default, Table):
             changes[name] = _numbers_from_mapping(name, default, value)
         else:
             try:
@@ -117,7 +125,8 @@ def config_from_mapping(data: Mapping[str, Any]) -> FitConfig:
     return replace(config, **changes)
 
 
-def _numbers_from_mapping(name: str, default: Spreads | Weights, value: Any) -> Spreads | Weights:
+def _numbers_from_mapping(name: str, default: Table, value: Any) -> Table:
+    """A table of numbers, each of the kind that its default is."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"{name} is {value!r}; expected a table")
     known = asdict(default)
@@ -126,4 +135,4 @@ def _numbers_from_mapping(name: str, default: Spreads | Weights, value: Any) -> 
             raise ConfigError(f"setting {name}.{key} is not known; known are {', '.join(known)}")
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ConfigError(f"{name}.{key} is {number!r}; expected a number")
-    return type(default)(**{**known, **{key: float(number) for key, number in value.items()}})
+    return type(default)(**{**known, **{key: type(known[key])(number) for key, number in value.items()}})

@@ -89,7 +89,7 @@ def fit_capture(
     Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on `workers`.
     """
     setup = evaluation_setup(capture)
-    begun, cpu = time.perf_counter(), _cpu_seconds()
+    begun, cpu = time.perf_counter(), cpu_seconds()
     best: Stage | None = None
     interrupted = False
     with ExitStack() as stack:
@@ -115,7 +115,7 @@ def fit_capture(
     finished = replace(capture, controller=controller)
     save_result(finished)
     wall = time.perf_counter() - begun
-    return FitOutcome(finished, evaluations, best.cost, wall, _cpu_seconds() - cpu, interrupted)
+    return FitOutcome(finished, evaluations, best.cost, wall, cpu_seconds() - cpu, interrupted)
 
 
 def evaluation_setup(capture: Capture) -> EvaluationSetup:
@@ -223,7 +223,7 @@ def _key(capture: Capture) -> bytes:
     return digest.digest()
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Processor time of this process and of the workers that have ended, seconds."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -1,76 +1,28 @@
-"""From a video's silhouettes and the track found in them to a capture that `fit_capture` can fit."""
+"""From a video's silhouettes to a capture that `fit_capture` can fit: its reference is the track found in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+import mocap2ctrl
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
 from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.objective.terms import Weights
-from mocap2ctrl.prior.pca import Prior
-from mocap2ctrl.types import MotionClip, Silhouettes
+from mocap2ctrl.prior.pca import PosePrior
+from mocap2ctrl.track.tracker import Track, track
+from mocap2ctrl.types import Silhouettes
 
-
-class TrackedBody(Protocol):
-    """What a fit needs of a track.
-
-    Attributes:
-        character: the body, with the person's limb lengths.
-        clip: its motion at the silhouettes' rate, z up, on the ground.
-        girth: factor on the radii of the body's shape in silhouettes.
-    """
-
-    @property
-    def character(self) -> Character: ...  # noqa: D102
-    @property
-    def clip(self) -> MotionClip: ...  # noqa: D102
-    @property
-    def girth(self) -> float: ...  # noqa: D102
-
-
-def video_capture(
-    folder: Path,
-    silhouettes: Silhouettes,
-    track: TrackedBody,
-    prior: Prior,
-    config: FitConfig,
-    run: Mapping[str, Any],
-) -> Capture:
-    """A capture, not yet fitted, whose reference is a track.
-
-    Args:
-        folder: where it will live.
-        silhouettes: the evidence.
-        track: the motion found in it.
-        prior: that the track was found with.
-        config: settings, weights included; see `video_config`.
-        run: engine, torque scale and other options.
-    """
-    clip = replace(
-        track.clip,
-        name=silhouettes.name,
-        loop=False,
-        ends_standing=ends_standing(track.clip, track.character),
-        provenance={**silhouettes.provenance, **track.clip.provenance},
-    )
-    return Capture(
-        folder=folder,
-        character=track.character,
-        prior=prior,
-        reference=clip,
-        source_points=np.full((len(clip), len(track.character.evaluation_points), 3), np.nan),
-        config=config,
-        run=run,
-        silhouettes=silhouettes,
-        girth=float(track.girth),
-    )
+TRACK_STATE = CHECKPOINT / "track.npz"
 
 
 def video_config(config: FitConfig) -> FitConfig:
@@ -78,3 +30,108 @@ def video_config(config: FitConfig) -> FitConfig:
     if config.weights != Weights():
         return config
     return replace(config, weights=growth_weights() if config.method == "growth" else video_weights())
+
+
+def tracked_capture(
+    folder: Path,
+    silhouettes: Silhouettes,
+    character: Character,
+    prior: PosePrior,
+    config: FitConfig,
+    run: Mapping[str, Any],
+    workers: int,
+    resume: bool,
+    on_progress: Callable[[float, str], None] = lambda share, what: None,
+) -> Capture:
+    """Tracks the person and saves the track in the capture's folder, or takes the one that an interrupted fit has saved.
+
+    Args:
+        folder: of the capture; ready.
+        silhouettes: the evidence.
+        character: a body of the person's height.
+        prior: over poses.
+        config: settings, weights included; see `video_config`.
+        run: engine, torque scale and other options.
+        workers: threads of the tracker; they do not change the result.
+        resume: go on with what the folder holds.
+        on_progress: told the share of the tracking that is done, and what is being done.
+
+    Raises:
+        CaptureError: the folder's fit was begun with another input, prior, seed or other tracker settings.
+    """
+    key = track_key(silhouettes, character, prior, config)
+    run = {**run, "track_key": key.hex()}
+    if resume:
+        begun, _ = load_settings(folder)
+        if begun.get("track_key") != key.hex():
+            raise CaptureError(
+                f"{folder}: was begun with other input, settings or version; resume with the same ones, or use --overwrite"
+            )
+        if (folder / TARGET).exists():
+            return replace(load_capture(folder), folder=folder, config=config, run=run, controller=None)
+    else:
+        save_begun(folder, character, config, run)
+    found = track(
+        silhouettes,
+        character,
+        prior,
+        seed=config.seed,
+        workers=workers,
+        config=config.tracking,
+        checkpoint=folder / TRACK_STATE,
+        key=key,
+        on_progress=on_progress,
+    )
+    capture = video_capture(folder, silhouettes, found, prior, config, run)
+    save_inputs(capture)
+    (folder / TRACK_STATE).unlink(missing_ok=True)
+    return capture
+
+
+def video_capture(
+    folder: Path,
+    silhouettes: Silhouettes,
+    found: Track,
+    prior: PosePrior,
+    config: FitConfig,
+    run: Mapping[str, Any],
+) -> Capture:
+    """A capture, not yet fitted, whose reference is a track; arguments as for `tracked_capture`."""
+    clip = replace(
+        found.clip,
+        name=silhouettes.name,
+        loop=False,
+        ends_standing=ends_standing(found.clip, found.character),
+        provenance={**silhouettes.provenance, **found.clip.provenance},
+    )
+    return Capture(
+        folder=folder,
+        character=found.character,
+        prior=prior,
+        reference=clip,
+        source_points=np.full((len(clip), len(found.character.evaluation_points), 3), np.nan),
+        config=config,
+        run=run,
+        silhouettes=silhouettes,
+        girth=float(found.girth),
+    )
+
+
+def track_key(silhouettes: Silhouettes, character: Character, prior: PosePrior, config: FitConfig) -> bytes:
+    """Digest of all that a track depends on."""
+    settings = {
+        "version": mocap2ctrl.__version__,
+        "seed": config.seed,
+        "tracking": asdict(config.tracking),
+        "character": character.description,
+        "fps": silhouettes.fps,
+        "masks": silhouettes.masks.shape,
+    }
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    camera = silhouettes.camera
+    for array in (camera.matrix, camera.rotation, camera.translation):
+        digest.update(array.tobytes())
+    for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars):
+        digest.update(array.tobytes())
+    digest.update(np.packbits(silhouettes.masks).tobytes())
+    return digest.digest()

@@ -1,0 +1,105 @@
+"""A motion that a video's capture is compared with: ground truth, or a motion capture of the same performance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
+from mocap2ctrl.character.model import Character, load_character
+from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.motion.clips import at_times
+from mocap2ctrl.motion.load import ends_standing, load_motion
+from mocap2ctrl.motion.npz import read_motion
+from mocap2ctrl.types import Array, MotionClip
+
+SHORTEST_S = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A motion over the time of a capture, in the capture's world.
+
+    Attributes:
+        character: the standard character of the file's height.
+        clip: its motion, from the capture's first frame on.
+        source_points: (T, E, 3) evaluation points of the body that was captured or filmed, metres; None if unknown.
+    """
+
+    character: Character
+    clip: MotionClip
+    source_points: Array | None
+
+    def points(self, fps: float) -> Array:
+        """(N, E, 3) evaluation points of the character at a rate."""
+        return clip_points(self.character, at_rate(self.clip, fps))
+
+
+def clip_points(character: Character, clip: MotionClip) -> Array:
+    """(T, E, 3) evaluation points of a clip."""
+    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    return evaluation_points(character, *frames)
+
+
+def at_rate(clip: MotionClip, fps: float) -> MotionClip:
+    """The clip sampled at `fps`, loops like any other."""
+    count = int(np.floor(clip.duration_s * fps + 1e-6)) + 1
+    return replace(at_times(clip, np.arange(count) / fps), fps=fps)
+
+
+def load_reference(path: Path | str, height_m: float, part: tuple[float, float] | None = None) -> Reference:
+    """Reads a reference.
+
+    Args:
+        path: an `.npz` as `motion.npz.write_motion` writes it, with or without `points_m` (T, E, 3) of the body that was filmed,
+            or a motion file of any other kind; its time 0 is the video's.
+        height_m: of the body that a motion file without a height is retargeted to.
+        part: seconds of the video that the capture was fitted to; all if not given.
+
+    Raises:
+        MotionFileError: it cannot be read, or ends before the part begins.
+    """
+    if Path(path).suffix.lower() == ".npz":
+        character, clip, points = _from_npz(Path(path))
+    else:
+        character = load_character(height_m=height_m)
+        loaded = load_motion(path, character)
+        clip, points = loaded.clip, loaded.source_points
+    start_s, end_s = (0.0, clip.duration_s) if part is None else part
+    if clip.duration_s - start_s < SHORTEST_S:
+        raise MotionFileError(
+            f"{path}: lasts {clip.duration_s:.2f} s, but the capture begins {start_s:.2f} s into its video; "
+            "give a reference of the whole video"
+        )
+    seconds = min(end_s, clip.duration_s) - start_s
+    times = start_s + np.arange(int(np.floor(seconds * clip.fps + 1e-6)) + 1) / clip.fps
+    clip = replace(at_times(clip, times), loop=False)
+    clip = replace(clip, ends_standing=ends_standing(clip, character))
+    return Reference(character, clip, None if points is None else _points_at(points, clip.fps, times))
+
+
+def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
+            height = float(data["height_m"])
+            points = np.asarray(data["points_m"], float) if "points_m" in data.files else None
+    except Exception as error:  # a damaged or foreign archive raises many kinds
+        raise MotionFileError(f"{path}: not a readable motion .npz; give a truth.npz, or a .bvh") from error
+    if not 0.5 <= height <= 3.0:
+        raise MotionFileError(f"{path}: height_m is {height:g}; expected metres of a person")
+    character = load_character(height_m=height)
+    clip = read_motion(path, character)
+    shape = (len(clip), len(character.evaluation_points), 3)
+    if points is not None and (points.shape != shape or not np.isfinite(points).all()):
+        raise MotionFileError(f"{path}: points_m has shape {points.shape}; expected {shape}, finite, metres")
+    return character, clip, points
+
+
+def _points_at(points: Array, fps: float, times: Array) -> Array:
+    position = np.minimum(times * fps, len(points) - 1.0)
+    before = np.minimum(position.astype(int), max(len(points) - 2, 0))
+    after = np.minimum(before + 1, len(points) - 1)
+    share = (position - before)[:, None, None]
+    return np.asarray((1.0 - share) * points[before] + share * points[after])

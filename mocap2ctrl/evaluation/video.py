@@ -1,0 +1,88 @@
+"""The numbers of a video's capture: silhouettes, falls, and errors where a reference is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mocap2ctrl.evaluation.metrics import Evaluation, Ground, fall_time, judged_seconds, mean_errors, source_error
+from mocap2ctrl.evaluation.reference import Reference, at_rate, clip_points
+from mocap2ctrl.evaluation.replay import Replay
+from mocap2ctrl.evaluation.silhouettes import silhouette_iou
+from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.types import Array
+
+
+def ground_rule(capture: Capture, *, has_reference: bool = False) -> Ground:
+    """Where a capture's body may touch the ground (DESIGN, honest numbers)."""
+    if capture.silhouettes is None or has_reference:
+        return "reference"
+    return "anywhere" if capture.run.get("allow_ground") else "never"
+
+
+def video_part(capture: Capture) -> tuple[float, float]:
+    """The seconds of its video at which a capture begins and ends."""
+    known = capture.silhouettes.provenance if capture.silhouettes is not None else {}
+    start_s = float(known.get("start_s", 0.0))
+    return start_s, start_s + capture.reference.duration_s
+
+
+def video_judged_seconds(capture: Capture, reference: Reference | None) -> float:
+    """How long a video's controller is judged."""
+    return judged_seconds(capture.reference if reference is None else reference.clip)
+
+
+def evaluate_video(capture: Capture, replay: Replay, reference: Reference | None = None) -> Evaluation:
+    """Compares a replay with the silhouettes and the track and, where there is one, with a reference.
+
+    Args:
+        capture: of a video.
+        replay: from time 0, long enough for `video_judged_seconds`.
+        reference: ground truth, or a motion capture of the same performance.
+    """
+    if capture.silhouettes is None:
+        raise ValueError("the capture holds no silhouettes")
+    fps = replay.clip.fps
+    track = at_rate(capture.reference, fps)
+    track_points = clip_points(capture.character, track)
+    fell_at = _fall(capture, replay, reference)
+    evaluation = Evaluation(
+        joint_error_cm=None,
+        root_aligned_error_cm=None,
+        source_error_cm=None,
+        fell=fell_at is not None,
+        fell_at_s=fell_at,
+        frames=len(track_points),
+        silhouette_iou=silhouette_iou(capture.character, replay.clip, capture.girth, capture.silhouettes),
+        track_silhouette_iou=silhouette_iou(capture.character, capture.reference, capture.girth, capture.silhouettes),
+        track_error_cm=mean_errors(replay.points, track_points)[0],
+    )
+    return evaluation if reference is None else _with_reference(evaluation, replay.points, track_points, reference, fps)
+
+
+def _with_reference(
+    evaluation: Evaluation, simulated: Array, track: Array, reference: Reference, fps: float
+) -> Evaluation:
+    points, source = reference.points(fps), reference.source_points
+    error, aligned = mean_errors(simulated, points)
+    track_error, track_aligned = mean_errors(track, points)
+    return replace(
+        evaluation,
+        joint_error_cm=error,
+        root_aligned_error_cm=aligned,
+        source_error_cm=None if source is None else source_error(simulated, fps, source, reference.clip.fps),
+        track_joint_error_cm=track_error,
+        track_root_aligned_error_cm=track_aligned,
+        track_source_error_cm=None if source is None else source_error(track, fps, source, reference.clip.fps),
+        frames=len(points),
+    )
+
+
+def _fall(capture: Capture, replay: Replay, reference: Reference | None) -> float | None:
+    clip = capture.reference if reference is None else reference.clip
+    return fall_time(
+        capture.character,
+        replay,
+        at_rate(clip, replay.clip.fps),
+        ground=ground_rule(capture, has_reference=reference is not None),
+        reference_character=None if reference is None else reference.character,
+    )

@@ -1,0 +1,187 @@
+"""From what a user gives to a capture that is ready to be fitted; what does not go together is refused in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import CaptureError, ConfigError
+from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
+from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.video import tracked_capture, video_config
+from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
+from mocap2ctrl.prior.pca import PosePrior, Prior
+from mocap2ctrl.video.mask_files import is_mask_spec
+from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
+
+VIDEO_SUFFIXES = frozenset(
+    ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
+)
+VIDEO_PRIOR = "all"
+"""What `auto` means for a video: the prior of all shipped motions."""
+
+SHORTEST_S = 0.1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may say about an input, beside how hard to try.
+
+    Attributes:
+        prior: `auto`, `none`, or the name or path of a pose prior.
+        time_range: seconds of the input to use.
+        fps: frames a second, of a video to use, of masks whose file does not say.
+        cycles: how often a motion's loop is repeated.
+        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`.
+        background: a picture of a video's empty scene.
+        allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
+        reference: the true motion of a video, for the evaluation.
+    """
+
+    prior: str = "auto"
+    time_range: tuple[float, float] | None = None
+    fps: float | None = None
+    cycles: int = 1
+    camera: Path | str | None = None
+    background: Path | str | None = None
+    allow_ground: bool = False
+    reference: Path | str | None = None
+
+
+VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A fit to be made.
+
+    Attributes:
+        source: the input.
+        folder: of the capture.
+        character: the body.
+        config: settings.
+        run: engine, torque scale and what else the capture is to remember.
+        workers: processes.
+        resume, overwrite: what to do with a capture that is there.
+    """
+
+    source: Path | str
+    folder: Path
+    character: Character
+    config: FitConfig
+    run: Mapping[str, Any]
+    workers: int
+    resume: bool
+    overwrite: bool
+
+    def check_folder(self) -> None:
+        """Whether there can be room; nothing is changed.
+
+        Raises:
+            CaptureError: there cannot.
+        """
+        if self.resume and (self.folder / REPORT).exists() and load_capture(self.folder).complete:
+            raise CaptureError(
+                f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
+            )
+        check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
+
+    def make_room(self) -> None:
+        """The folder. Not before the input is known to be good: a bad one overwrites nothing."""
+        self.check_folder()
+        prepare_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
+
+
+def is_video_input(source: Path | str) -> bool:
+    """Whether `source` was seen by a camera: a video by its suffix, a folder, or masks; anything else is a motion."""
+    return Path(source).suffix.lower() in VIDEO_SUFFIXES or is_mask_spec(source)
+
+
+def input_name(source: Path | str) -> str:
+    """What the capture of an input is called: the file's or folder's name, or the key of masks."""
+    if not is_video_input(source):
+        return Path(source).stem
+    file = input_file(source)
+    if file.is_dir():
+        return file.resolve().name
+    key = "" if str(source) == str(file) else str(source).rpartition(":")[2]
+    return Path(key).name or file.stem
+
+
+def refuse_options(source: Path | str, method: str, options: Options) -> None:
+    """Refuses options that do not go with the kind of input.
+
+    Raises:
+        ConfigError: one does not; says which and what to do.
+    """
+    if not is_video_input(source):
+        for name in VIDEO_OPTIONS:
+            if getattr(options, name) not in (None, False):
+                flag = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{source}: is a motion; {flag} goes with videos and masks only, leave it out")
+        if method == "growth":
+            raise ConfigError(
+                f"{source}: is a motion; method growth grows from silhouettes alone, choose incremental or batch"
+            )
+        return
+    if options.cycles != 1:
+        raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
+    if is_mask_spec(source) and options.background is not None:
+        raise ConfigError(f"{source}: holds masks; --background goes with videos only, leave it out")
+
+
+def motion_prior(name: str, character: Character) -> Prior:
+    """The prior of target poses that are fitted to a motion: none unless one is named."""
+    return load_prior("identity" if name in ("auto", "none") else name, character)
+
+
+def video_prior(name: str, character: Character) -> PosePrior:
+    """The prior by which a video's person is tracked.
+
+    Raises:
+        ConfigError: none was asked for; PriorError: there is no such prior.
+    """
+    prior = None if name.lower() in NO_PRIOR else load_prior(VIDEO_PRIOR if name == "auto" else name, character)
+    if not isinstance(prior, PosePrior):
+        known = ", ".join(("auto", *shipped_priors()))
+        raise ConfigError(
+            f"prior is {name!r}; silhouettes alone do not tell a pose, allowed are {known}, or the path of a prior .npz"
+        )
+    return prior
+
+
+def motion_capture(job: Job, prior: Prior, loaded: LoadedMotion) -> Capture:
+    """The capture of a motion."""
+    return Capture(
+        folder=job.folder,
+        character=job.character,
+        prior=prior,
+        reference=loaded.clip,
+        source_points=loaded.source_points,
+        config=job.config,
+        run=job.run,
+    )
+
+
+def video_capture(
+    job: Job, prior: PosePrior, loaded: LoadedSilhouettes, on_progress: Callable[[float, str], None]
+) -> Capture:
+    """The capture of a video: tracks the person, or goes on with a track that was begun. The folder is ready."""
+    config, seen = video_config(job.config), loaded.silhouettes
+    return tracked_capture(
+        job.folder, seen, job.character, prior, config, job.run, job.workers, job.resume, on_progress
+    )
+
+
+def check_duration(source: Path | str, seconds: float) -> None:
+    """Refuses what is too short to be fitted.
+
+    Raises:
+        ConfigError: it is.
+    """
+    if seconds < SHORTEST_S:
+        raise ConfigError(f"{source}: lasts {seconds:.2f} s; a fit needs at least {SHORTEST_S} s of motion")
