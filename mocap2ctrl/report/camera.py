@@ -1,15 +1,17 @@
-"""A virtual camera that looks at the body from three quarters and follows it smoothly, always level at one height."""
+"""Who looks at the body: a virtual camera that follows it from three quarters, or the camera that took a video."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.types import Array
+from mocap2ctrl.geometry.camera import camera_centre, world_to_camera
+from mocap2ctrl.types import Array, Camera
 
 AZIMUTH_FROM_TRAVEL = np.radians(116.0)
 """The camera stands to the right of the direction of travel and looks back a little: people walk from left to right."""
@@ -19,10 +21,77 @@ MARGIN_M = 0.16
 FOLLOW_SIGMA_S = 0.35
 
 Size = tuple[int, int]
+Pinhole = tuple[float, float, float, float]
+
+
+class Viewpoint(ABC):
+    """A pinhole as the renderer needs it. The first pixel's centre is (0, 0)."""
+
+    size: Size
+    """Image width and height, pixels."""
+
+    @property
+    @abstractmethod
+    def eye(self) -> Array:
+        """(3,) where it is in the world, metres."""
+
+    @property
+    @abstractmethod
+    def axes(self) -> Array:
+        """(3, 3) rows are the image's right, down and forward directions in the world."""
+
+    @property
+    @abstractmethod
+    def pinhole(self) -> Pinhole:
+        """Focal lengths and principal point in x and y, pixels."""
+
+    def to_camera(self, points_world: npt.ArrayLike) -> Array:
+        """Points (..., 3) in the camera's frame: right, down, forward; metres."""
+        return np.asarray((np.asarray(points_world, float) - self.eye) @ self.axes.T)
+
+    def to_pixels(self, points_camera: Array) -> Array:
+        """Pixel coordinates (..., 2) of points (..., 3) in the camera's frame, in front of it."""
+        return np.asarray(self.pinhole[:2] * points_camera[..., :2] / points_camera[..., 2:] + self.pinhole[2:])
+
+    def project(self, points_world: npt.ArrayLike) -> Array:
+        """Pixel coordinates (..., 2) of world points (..., 3) in front of the camera."""
+        return self.to_pixels(self.to_camera(points_world))
 
 
 @dataclass(frozen=True, eq=False)
-class VirtualCamera:
+class VideoCamera(Viewpoint):
+    """The camera of a video: an ideal pinhole without skew.
+
+    Attributes:
+        camera: as its file says.
+        size: image width and height, pixels; the camera's.
+    """
+
+    camera: Camera
+    size: Size = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.camera.size)
+
+    @cached_property
+    def eye(self) -> Array:
+        """(3,) where it is in the world, metres."""
+        return camera_centre(self.camera)
+
+    @cached_property
+    def axes(self) -> Array:
+        """(3, 3) rows are the image's right, down and forward directions in the world."""
+        return world_to_camera(self.camera)
+
+    @cached_property
+    def pinhole(self) -> Pinhole:
+        """Focal lengths and principal point in x and y, pixels."""
+        m = self.camera.matrix
+        return float(m[0, 0]), float(m[1, 1]), float(m[0, 2]), float(m[1, 2])
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualCamera(Viewpoint):
     """A pinhole camera without roll.
 
     Attributes:
@@ -39,21 +108,21 @@ class VirtualCamera:
     focal_px: float
     size: tuple[int, int]
 
+    @property
+    def eye(self) -> Array:
+        """(3,) where it is in the world, metres."""
+        return self.position
+
     @cached_property
     def axes(self) -> Array:
         """(3, 3) rows are the image's right, down and forward directions in the world."""
         ca, sa, cp, sp = np.cos(self.azimuth), np.sin(self.azimuth), np.cos(self.pitch), np.sin(self.pitch)
         return np.array([[sa, -ca, 0.0], [-sp * ca, -sp * sa, -cp], [cp * ca, cp * sa, -sp]])
 
-    def to_camera(self, points_world: npt.ArrayLike) -> Array:
-        """Points (..., 3) in the camera's frame: right, down, forward; metres."""
-        return np.asarray((np.asarray(points_world, float) - self.position) @ self.axes.T)
-
-    def project(self, points_world: npt.ArrayLike) -> Array:
-        """Pixel coordinates (..., 2) of points (..., 3) in front of the camera; the first pixel's centre is (0, 0)."""
-        p = self.to_camera(points_world)
-        centre = np.array([self.size[0] - 1, self.size[1] - 1]) / 2.0
-        return np.asarray(self.focal_px * p[..., :2] / p[..., 2:] + centre)
+    @property
+    def pinhole(self) -> Pinhole:
+        """Focal lengths and principal point in x and y, pixels."""
+        return self.focal_px, self.focal_px, (self.size[0] - 1) / 2.0, (self.size[1] - 1) / 2.0
 
     def moved_to(self, target: npt.ArrayLike, distance: float) -> VirtualCamera:
         """Return the same camera, looking at `target` (3,) from `distance` metres."""
@@ -101,7 +170,7 @@ def camera_path(
     return [camera.moved_to((x, y, look_height), float(distance)) for x, y in path]
 
 
-def pixel_windows(camera: VirtualCamera, ends_camera: Array, radii: Array) -> npt.NDArray[np.int64]:
+def pixel_windows(camera: Viewpoint, ends_camera: Array, radii: Array) -> npt.NDArray[np.int64]:
     """(C, 4) pixel windows (left, top, right, bottom), half open and cut to the image, around capsules.
 
     Args:
@@ -109,14 +178,12 @@ def pixel_windows(camera: VirtualCamera, ends_camera: Array, radii: Array) -> np
         ends_camera: (C, 2, 3) capsule ends in the camera's frame, metres, in front of the camera.
         radii: (C,) metres.
     """
-    width, height = camera.size
     depth = ends_camera[..., 2:]
-    pixel = camera.focal_px * ends_camera[..., :2] / depth + np.array([width - 1, height - 1]) / 2.0
-    grow = camera.focal_px * radii[:, None, None] / (depth - radii[:, None, None]) + 1.0
+    pixel = camera.to_pixels(ends_camera)
+    grow = np.array(camera.pinhole[:2]) * radii[:, None, None] / (depth - radii[:, None, None]) + 1.0
     low = np.floor((pixel - grow).min(axis=1))
     high = np.ceil((pixel + grow).max(axis=1)) + 1.0
-    limit = (width, height)
-    return np.concatenate([np.clip(low, 0, limit), np.clip(high, 0, limit)], axis=1).astype(np.int64)
+    return np.concatenate([np.clip(low, 0, camera.size), np.clip(high, 0, camera.size)], axis=1).astype(np.int64)
 
 
 def _travel_heading(path: Array, height_m: float) -> float:

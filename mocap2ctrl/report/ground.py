@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.report.camera import VirtualCamera
+from mocap2ctrl.report.camera import Viewpoint, VirtualCamera
 from mocap2ctrl.types import Array
 
 Image = npt.NDArray[np.uint8]
@@ -105,7 +105,7 @@ def _line_coverage(offset: Float, footprint: Float, camera_coordinate: float) ->
     return np.asarray(np.minimum(coverage, widest / np.maximum(footprint, widest)))
 
 
-def add_shadow(image: Image, camera: VirtualCamera, ends_world: Array, radii: Array, strength: float = 1.0) -> None:
+def add_shadow(image: Image, camera: Viewpoint, ends_world: Array, radii: Array, strength: float = 1.0) -> None:
     """Darken the ground of `image` under capsules: sharp and dark at contact, wide and faint under a body in the air.
 
     Args:
@@ -130,12 +130,13 @@ def add_shadow(image: Image, camera: VirtualCamera, ends_world: Array, radii: Ar
     _multiply_ground(image, camera, shade * (SHADOW_DARKNESS * strength), centre)
 
 
-def _light_shift(camera: VirtualCamera) -> Array:
-    right, forward = camera.axes[0, :2], np.array([np.cos(camera.azimuth), np.sin(camera.azimuth)])
+def _light_shift(camera: Viewpoint) -> Array:
+    right = camera.axes[0, :2] / max(float(np.linalg.norm(camera.axes[0, :2])), 1e-9)
+    forward = np.array([-right[1], right[0]])
     return np.asarray(LIGHT_SLOPE[0] * right + LIGHT_SLOPE[1] * forward)
 
 
-def _multiply_ground(image: Image, camera: VirtualCamera, shade: Float, centre: Array) -> None:
+def _multiply_ground(image: Image, camera: Viewpoint, shade: Float, centre: Array) -> None:
     """Lay the square map `shade` (0 none, 1 black) on the ground around `centre` (2,) and darken `image` by it."""
     half = SHADOW_SIZE_M / 2.0
     corners = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])

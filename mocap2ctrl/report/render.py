@@ -16,7 +16,7 @@ from mocap2ctrl.character import Character
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.report.camera import VirtualCamera, pixel_windows
+from mocap2ctrl.report.camera import Pinhole, Viewpoint, VirtualCamera, pixel_windows
 from mocap2ctrl.report.ground import Float, Image, add_shadow, background
 from mocap2ctrl.types import Array, Pose
 
@@ -29,6 +29,9 @@ SKY_LIGHT = np.array([0.94, 0.98, 1.06], np.float32)
 
 KEY_LIGHT = np.array([-0.45, -0.72, -0.55]) / np.linalg.norm([-0.45, -0.72, -0.55])
 """Direction to the lamp in the camera's frame (right, down, forward): above, to the left, behind the camera."""
+
+NEAREST_M = 0.4
+"""A body of which a part is nearer to the camera than this is not drawn."""
 
 CREASE_M = 0.018
 """Where two capsules meet, their shading is mixed over this depth, so that the body looks grown, not stacked."""
@@ -66,7 +69,7 @@ def _colour(segment_name: str) -> tuple[int, int, int]:
     return HEAD_COLOUR if segment_name == "head" else TRUNK_COLOUR
 
 
-def draw(image: Image, camera: VirtualCamera, character: Character, pose: Pose, *, fade: float = 0.0) -> None:
+def draw(image: Image, camera: Viewpoint, character: Character, pose: Pose, *, fade: float = 0.0) -> None:
     """Draw a posed character and its shadow into `image`, RGB (H, W, 3), in place.
 
     Args:
@@ -82,22 +85,33 @@ def draw(image: Image, camera: VirtualCamera, character: Character, pose: Pose, 
 
 def draw_frames(
     image: Image,
-    camera: VirtualCamera,
+    camera: Viewpoint,
     character: Character,
     positions: Array,
     orientations: Array,
     *,
     fade: float = 0.0,
+    girth: float = 1.0,
+    shadow: float = 1.0,
 ) -> None:
-    """As `draw`, for segment positions (S, 3) and orientations (S, 4) that are already known."""
+    """As `draw`, for segments whose frames are known already.
+
+    Args:
+        image, camera, character, fade: as in `draw`.
+        positions, orientations: (S, 3) and (S, 4) of the segments.
+        girth: factor on the radii of the body's shape.
+        shadow: how dark the shadow is, 0 to 1.
+    """
     shape = body_shape(character)
+    radii = girth * shape.radii
     colouring = paint(character)
     ends = capsule_ends(shape, positions, orientations)
     ends_camera = camera.to_camera(ends)
-    if np.any(ends_camera[..., 2] < 0.4):
+    if np.any(ends_camera[..., 2] < NEAREST_M):
         return
-    add_shadow(image, camera, ends, shape.radii, strength=1.0 - 0.6 * fade)
-    windows = pixel_windows(camera, ends_camera, shape.radii)
+    if shadow > 0.0:
+        add_shadow(image, camera, ends, radii, strength=shadow * (1.0 - 0.6 * fade))
+    windows = pixel_windows(camera, ends_camera, radii)
     (left, top), (right, bottom) = windows[:, :2].min(axis=0), windows[:, 2:].max(axis=0)
     if right <= left or bottom <= top:
         return
@@ -112,7 +126,7 @@ def draw_frames(
             continue
         part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
         view = _View(camera, (slice(y0, y1), slice(x0, x1)))
-        surface = _intersect(view.rays, ends_camera[index], float(shape.radii[index]))
+        surface = _intersect(view.rays, ends_camera[index], float(radii[index]))
         visor = gaze if index == colouring.visor else None
         _blend(canvas[:, *part], depth[part], view, surface, colour=colours[index], gaze=visor)
     np.copyto(whole, cv2.merge([plane.astype(np.uint8) for plane in np.clip(canvas, 0.0, 255.0)]))
@@ -126,37 +140,38 @@ def render(camera: VirtualCamera, character: Character, pose: Pose) -> Image:
 
 
 @lru_cache(maxsize=8)
-def _ray_planes(size: tuple[int, int], focal: float) -> Float:
+def _ray_planes(size: tuple[int, int], pinhole: Pinhole) -> Float:
     """(3, H, W) unit directions of the pixels' rays in the camera's frame."""
     width, height = size
-    u, v = np.meshgrid(np.arange(width) - (width - 1) / 2.0, np.arange(height) - (height - 1) / 2.0)
-    rays = np.stack([u / focal, v / focal, np.ones_like(u)])
+    fx, fy, cx, cy = pinhole
+    u, v = np.meshgrid(np.arange(width) - cx, np.arange(height) - cy)
+    rays = np.stack([u / fx, v / fy, np.ones_like(u)])
     return np.ascontiguousarray(rays / np.linalg.norm(rays, axis=0), np.float32)
 
 
 @lru_cache(maxsize=8)
-def _light_along_rays(size: tuple[int, int], focal: float, pitch: float) -> Float:
-    """(2, H, W) components of the rays along the key light and along the world's up."""
-    up = (0.0, -np.cos(pitch), -np.sin(pitch))
-    return np.stack([_dot(_ray_planes(size, focal), direction) for direction in (KEY_LIGHT, np.array(up))])
+def _light_along_rays(size: tuple[int, int], pinhole: Pinhole, up: tuple[float, float, float]) -> Float:
+    """(2, H, W) components of the rays along the key light and along the world's `up` in the camera's frame."""
+    return np.stack([_dot(_ray_planes(size, pinhole), direction) for direction in (KEY_LIGHT, np.array(up))])
 
 
 @dataclass(frozen=True, eq=False)
 class _View:
     """A window of a camera's image."""
 
-    camera: VirtualCamera
+    camera: Viewpoint
     part: tuple[slice, slice]
 
     @property
     def rays(self) -> Float:
         """(3, h, w) unit directions."""
-        return _ray_planes(self.camera.size, self.camera.focal_px)[:, *self.part]
+        return _ray_planes(self.camera.size, self.camera.pinhole)[:, *self.part]
 
     @property
     def light(self) -> Float:
         """(2, h, w) components of the rays along the key light and along up."""
-        return _light_along_rays(self.camera.size, self.camera.focal_px, self.camera.pitch)[:, *self.part]
+        right, down, forward = (float(v) for v in self.camera.axes[:, 2])
+        return _light_along_rays(self.camera.size, self.camera.pinhole, (right, down, forward))[:, *self.part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +226,8 @@ def _intersect(rays: Float, ends: Array, radius: float) -> _Surface:
 def _blend(canvas: Float, depth: Float, view: _View, surface: _Surface, *, colour: Float, gaze: Array | None) -> None:
     """Lay a shaded capsule over `canvas` (3, h, w) where it is in front of `depth` (h, w); both change in place."""
     # inside / (2 radius) is about the distance to the outline, in metres; focal / distance makes it pixels.
-    coverage = surface.inside * np.float32(view.camera.focal_px / (2.0 * surface.radius)) / surface.distance
+    focal = 0.5 * sum(view.camera.pinhole[:2])
+    coverage = surface.inside * np.float32(focal / (2.0 * surface.radius)) / surface.distance
     coverage += np.float32(0.5)
     np.minimum(np.maximum(coverage, np.float32(0.0), out=coverage), np.float32(1.0), out=coverage)
     in_front = (depth - surface.distance) * np.float32(0.5 / CREASE_M)
