@@ -110,9 +110,10 @@ def _path_and_key(spec: str | Path) -> tuple[Path, str | None]:
 def _from_npz(path: Path, key: str | None) -> tuple[str, Masks, float | None]:
     """Key, masks and fps, if the file has them."""
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with open(path, "rb") as file:
+            data = np.load(file, allow_pickle=False)
             if not isinstance(data, np.lib.npyio.NpzFile):
-                raise VideoError(f"{path}: holds a single array; masks are {HOW.removeprefix('give ')}")
+                raise VideoError(f"{path}: holds a single array without a key; {HOW}")
             name = _chosen(path, key, data.files)
             own = _fps(path, data[FPS_KEY]) if FPS_KEY in data.files else None
             return name, _as_masks(data[name], f"{path}:{name}"), own

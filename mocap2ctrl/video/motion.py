@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -23,7 +24,7 @@ MARGIN = 5
 PART_SHARE = 0.0014
 """Least share of the picture that moves in one place to count as a body."""
 
-CORNERS = 200
+CORNERS, FEWEST_CORNERS = 200, 12
 LAG_S = 0.3
 CAMERA_PAIRS = 12
 CAMERA_SHIFT = 0.01
@@ -99,21 +100,26 @@ def camera_motion(images: Image, fps: float) -> CameraMotion:
     """Looks for shifts, turns and zooms that most corners of the picture share."""
     lag = max(1, round(LAG_S * fps))
     starts = np.unique(np.linspace(0, max(0, len(images) - 1 - lag), CAMERA_PAIRS).astype(int))
-    shifts = np.array([_common_shift(images[s], images[min(s + lag, len(images) - 1)]) for s in starts])
+    shifts = np.array([_common_shift(images[s : s + lag + 1]) for s in starts])
     return CameraMotion(float(np.mean(shifts > CAMERA_SHIFT)), float(np.max(shifts)))
 
 
-def _common_shift(first: Image, second: Image) -> float:
-    """The shift that most corners all over the picture share, as a share of the width; 0 if there is none."""
-    before, after = (cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in (first, second))
-    height, width = before.shape
-    points = cv2.goodFeaturesToTrack(before, CORNERS, 0.01, max(4, width // 40))
-    if points is None or len(points) < 12:
+def _common_shift(images: Image) -> float:
+    """The shift from the first to the last frame that most corners all over the picture share; 0 if there is none.
+
+    As a share of the width. The corners are followed from frame to frame.
+    """
+    greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in images]
+    height, width = greys[0].shape
+    old = cv2.goodFeaturesToTrack(greys[0], CORNERS, 0.01, max(4, width // 40))
+    if old is None or len(old) < FEWEST_CORNERS:
         return 0.0
-    moved, found, _ = cv2.calcOpticalFlowPyrLK(before, after, points, None, winSize=(21, 21), maxLevel=4)
-    good = found[:, 0] > 0
-    old, new = points[good, 0], moved[good, 0]
-    if len(old) < 12:
+    new, good = old, np.ones(len(old), bool)
+    for before, after in pairwise(greys):
+        new, found, _ = cv2.calcOpticalFlowPyrLK(before, after, new, None, winSize=(15, 15), maxLevel=3)
+        good &= found[:, 0] > 0
+    old, new = old[good, 0], new[good, 0]
+    if len(old) < FEWEST_CORNERS:
         return 0.0
     cv2.setRNGSeed(0)
     _, inliers = cv2.estimateAffinePartial2D(old, new, ransacReprojThreshold=2.0)

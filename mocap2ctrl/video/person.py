@@ -109,11 +109,14 @@ def _gap(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float:
 
 def _body(labels: npt.NDArray[np.int32], parts: list[Part], main: Part, height: float) -> tuple[Masks, bool]:
     """The mask of a body's parts, and whether what is left holds another person."""
-    body = labels == main.label
+    core = labels == main.label
+    body = core.copy()
     for part in sorted(parts, key=lambda p: -p.area):
         reach = max(1, round((JOIN_LARGE if part.area >= LARGE * main.area else JOIN) * height))
         if part.label != main.label and part.area >= JOIN_SHARE * main.area and _gap(part.box, main.box) <= reach:
-            body |= _joined_to(body, labels == part.label, reach)
+            piece = labels == part.label
+            joined = _joined_to(core, piece, reach)
+            body |= joined if joined.any() else _joined_to(body, piece, reach)
     second = any(
         p.area >= SECOND_AREA * main.area
         and p.box[3] >= SECOND_HEIGHT * main.box[3]

@@ -30,6 +30,7 @@ ARRIVAL_S = 0.4
 
 SAME_LEVELS = 10.0
 """A plate and the clip's median that differ by fewer grey levels show the same."""
+LEAST_AGREEMENT = 0.5
 MEDIAN_FRAMES = 60
 FEWEST_SEEN = 3
 """Frames in which a pixel must be free of the moving body to count as seen."""
@@ -108,13 +109,18 @@ def _from_plate(path: Path, footage: Footage, *, named: bool) -> Scene:
             f"another shape; give a picture by the same camera"
         )
     picture = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.float32)
-    picture = with_own_pixels(picture, footage)
+    picture, agreement = with_own_pixels(picture, footage)
+    if agreement < LEAST_AGREEMENT:
+        raise VideoError(
+            f"{path}: is no clean background (only {100 * agreement:.0f} % of the still part of the video looks like it); give a "
+            f"picture of the same scene by the same camera, or --method median"
+        )
     why = "given with --background" if named else "found beside the video"
     return Scene(picture, np.zeros((height, width), bool), "plate", f"background: the clean plate {path}, {why}")
 
 
-def with_own_pixels(picture: Floats, footage: Footage) -> Floats:
-    """The picture in the clip's exposure, and with the clip's own median where that shows the same.
+def with_own_pixels(picture: Floats, footage: Footage) -> tuple[Floats, float]:
+    """The picture in the clip's exposure, with the clip's own median where that shows the same; and the share of that.
 
     A plate has noise, compression and sharpness of its own, which the clip's median has not.
     """
@@ -122,7 +128,8 @@ def with_own_pixels(picture: Floats, footage: Footage) -> Floats:
     own = picture / exposure_gain(median, picture)
     same = np.abs(smoothed(median) - smoothed(own)).max(axis=-1) < SAME_LEVELS
     use = cv2.erode((same & ~hidden).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-    return np.asarray(np.where(use[..., None], median, own), np.float32)
+    agreement = float(np.mean(same[~hidden])) if not hidden.all() else 1.0
+    return np.asarray(np.where(use[..., None], median, own), np.float32), agreement
 
 
 def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
@@ -161,7 +168,7 @@ def _touches_border(blob: Masks) -> bool:
 def _from_empty_frames(footage: Footage, stretch: tuple[int, int]) -> Scene:
     first, last = stretch
     picture, _ = masked_median(footage.images[first:last], None)
-    picture = with_own_pixels(picture, footage)
+    picture, _ = with_own_pixels(picture, footage)
     start, end = (footage.start_s + n / footage.fps for n in (first, last - 1))
     reason = f"background: the empty frames from {start:.2f} to {end:.2f} s of the clip ({last - first} frames)"
     return Scene(picture, np.zeros(picture.shape[:2], bool), "empty", reason)
