@@ -232,3 +232,18 @@ def test_settings_are_checked(fitted: Capture) -> None:
     for changes in ({"fps": 50.0}, {"method": "magic"}, {"stage_s": 0.0}, {"starts": 0}, {"first_sigma": 0.0}):
         with pytest.raises(ConfigError, match=next(iter(changes))):
             replace(fitted.config, **changes)
+
+
+def test_a_capture_of_the_last_format_is_read(fitted: Capture, folder: Path) -> None:
+    """Before there were silhouettes, the markers' weight was called likelihood."""
+    with np.load(folder / TARGET) as data:
+        arrays = {key: data[key] for key in data.files}
+    np.savez(folder / TARGET, **{**arrays, "format": 1})
+    text = (
+        (folder / CONFIG).read_text().replace("format = 2", "format = 1").replace("markers = 1.0", "likelihood = 2.0")
+    )
+    (folder / CONFIG).write_text("".join(line for line in text.splitlines(True) if "silhouette" not in line))
+    back = load_capture(folder)
+    assert back.config == replace(fitted.config, weights=Weights(markers=2.0))
+    assert back.silhouettes is None
+    assert back.controller is not None
