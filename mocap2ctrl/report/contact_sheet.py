@@ -9,8 +9,8 @@ from mocap2ctrl.character import Character
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image
-from mocap2ctrl.report.overlay import INK, PALE, STRIP, panels
-from mocap2ctrl.report.text import draw_text
+from mocap2ctrl.report.overlay import STRIP, panels
+from mocap2ctrl.report.text import INK, PALE, draw_text
 from mocap2ctrl.types import Array, MotionClip
 
 PANEL = (220, 320)
@@ -48,7 +48,7 @@ def contact_sheet(
     for column in range(1, n):
         sheet[:, column * width - 1 : column * width + 1] = 255
     sheet[height - 1 : height + 1] = 255
-    return png_bytes(np.concatenate([sheet, _footer(times, width)]))
+    return png_bytes(np.concatenate([sheet, footer(times, width * len(times))]))
 
 
 def png_bytes(image: Image) -> bytes:
@@ -70,9 +70,10 @@ def _panel_size(character: Character, clip: MotionClip, times: Array) -> tuple[i
     return WIDE_PANEL if reach > WIDE_REACH * character.height_m else PANEL
 
 
-def _footer(times: Array, width: int) -> Image:
-    strip = np.full((26, width * len(times), 3), STRIP, np.uint8)
-    for column, time_s in enumerate(times):
-        middle = (column + 0.5) * width
+def footer(times_s: Array, width_px: int) -> Image:
+    """A strip of `width_px` with a time below each of as many columns."""
+    strip = np.full((26, width_px, 3), STRIP, np.uint8)
+    for column, time_s in enumerate(times_s):
+        middle = (column + 0.5) * width_px / len(times_s)
         draw_text(strip, f"{time_s:.2f} s", (middle, 13), height_px=12, colour=PALE, anchor=(0.5, 0.5))
     return strip

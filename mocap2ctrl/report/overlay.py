@@ -17,12 +17,10 @@ from mocap2ctrl.report.camera import VirtualCamera, camera_path
 from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.render import draw_frames
-from mocap2ctrl.report.text import draw_text
+from mocap2ctrl.report.text import INK, PALE, draw_text
 from mocap2ctrl.types import Array, MotionClip
 
 CAPTION_SHARE = 1.0 / 9.0
-INK = (38, 44, 56)
-PALE = (128, 136, 150)
 STRIP = (250, 250, 251)
 RULE = (222, 226, 231)
 PROGRESS = (64, 132, 196)
@@ -154,7 +152,7 @@ def check_video_format(fps: int, size: tuple[int, int]) -> None:
         )
 
 
-def encode_h264(path: os.PathLike[str], frames: Iterator[Image], fps: int, size: tuple[int, int]) -> None:
+def encode_h264(path: os.PathLike[str], frames: Iterator[Image], fps: int | Fraction, size: tuple[int, int]) -> None:
     """Encode RGB frames (H, W, 3) as H.264, yuv420p, with its index in front so that browsers start at once."""
     with av.open(os.fspath(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         stream = container.add_stream("libx264", rate=Fraction(fps), options={"crf": CRF, "preset": "veryfast"})
@@ -179,7 +177,7 @@ def _frame(
         left = column * (width // 2)
         image[: picture.shape[0], left : left + picture.shape[1]] = picture
     image[: height - round(height * CAPTION_SHARE), width // 2 - 1 : width // 2 + 1] = 255
-    _strip(image, time_s, float(pair.times_s[-1]), "" if caption is None else caption(time_s))
+    draw_strip(image, time_s, float(pair.times_s[-1]), "" if caption is None else caption(time_s))
     return image
 
 
@@ -188,7 +186,7 @@ def _label(picture: Image, text: str, colour: tuple[int, int, int]) -> None:
     draw_text(picture, text, (size, size), height_px=size, colour=colour, anchor=(0.0, 0.0), bold=True)
 
 
-def _strip(image: Image, time_s: float, end_s: float, caption: str) -> None:
+def draw_strip(image: Image, time_s: float, end_s: float, caption: str) -> None:
     """Progress line, time and caption below the panels."""
     height, width = image.shape[:2]
     top = height - round(height * CAPTION_SHARE)

@@ -12,6 +12,10 @@ from mocap2ctrl.report.ground import Float, Image
 
 Colour = tuple[int, int, int]
 FONT = "DejaVu Sans"
+INK, PALE = (38, 44, 56), (128, 136, 150)
+WHITE, FAINT = (255, 255, 255), (206, 211, 218)
+PLATE = (24, 28, 34)
+PLATE_OPACITY = 0.62
 
 
 @lru_cache(maxsize=4)
@@ -73,3 +77,24 @@ def draw_text(
     cover = mask[y0 - top : y1 - top, x0 - left : x1 - left, None]
     window = image[y0:y1, x0:x1]
     np.copyto(window, np.rint(window + cover * (np.array(colour, np.float32) - window)).astype(np.uint8))
+
+
+def draw_label(image: Image, text: str, *, height_px: int, plain: bool = False, faint: bool = False) -> None:
+    """Write `text` into the upper left corner of an RGB image, in place.
+
+    Args:
+        image: (H, W, 3).
+        text: one line.
+        height_px: font size, pixels.
+        plain: the image is pale there; otherwise it may be anything, and the text stands on a dark plate.
+        faint: less contrast, for what is over.
+    """
+    mask = text_mask(text, height_px, True)
+    inset, pad = round(0.6 * height_px), round(0.5 * height_px)
+    bottom, right = inset + mask.shape[0] + pad // 2, inset + mask.shape[1] + 2 * pad
+    if not plain:
+        plate = image[inset:bottom, inset:right]
+        np.copyto(plate, np.rint(plate + PLATE_OPACITY * (np.array(PLATE, np.float32) - plate)).astype(np.uint8))
+    strong, weak = (INK, PALE) if plain else (WHITE, FAINT)
+    at = (inset + pad, 0.5 * (inset + bottom))
+    draw_text(image, text, at, height_px=height_px, colour=weak if faint else strong, bold=True)
