@@ -16,22 +16,29 @@ from mocap2ctrl.character.strength import directional_torque_limits
 from mocap2ctrl.control.controller import Controller, ControlState
 from mocap2ctrl.evaluation.metrics import Evaluation, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay
-from mocap2ctrl.fit.capture import LOG, Capture
+from mocap2ctrl.fit.capture import LOG, REPORT, Capture
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.contacts import foot_contacts
 from mocap2ctrl.motion.npz import write_motion
-from mocap2ctrl.report.clips import joint_error
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow, Value
-from mocap2ctrl.report.html import state_caption, write_report
-from mocap2ctrl.report.overlay import write_overlay
+from mocap2ctrl.report.html import write_report
+from mocap2ctrl.report.pictures import write_report_overlay
+from mocap2ctrl.report.scene import Footage
 from mocap2ctrl.report.torques import torque_rows
+from mocap2ctrl.report.video_facts import video_evidence
 from mocap2ctrl.types import MotionClip
 
 EXIT_KINDS = {"never": "hold", "time": "time", "left": "left contact", "right": "right contact"}
-REPORT = "report.html"
 REPORT_FPS = 60.0
-TERM_UNITS = {"markers": "cm²", "velocity": "cm²", "stability": "cm²", "prior": "spreads", "contact": "changes", "silhouette": "1"}
+TERM_UNITS = {
+    "markers": "cm²",
+    "velocity": "cm²",
+    "stability": "cm²",
+    "prior": "spreads",
+    "contact": "changes",
+    "silhouette": "0 to 2",
+}
 
 
 def write_outputs(
@@ -40,6 +47,9 @@ def write_outputs(
     run: Replay,
     numbers: Mapping[str, Value],
     warnings: Sequence[str],
+    *,
+    footage: Footage | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Writes `motion.npz`, `motion.bvh`, `overlay.mp4` and `report.html` of a finished capture.
 
@@ -49,15 +59,18 @@ def write_outputs(
         run: the controller's simulation, recorded at 120 frames a second.
         numbers: headline numbers beside the evaluation's: evaluations, wall_s, core_s.
         warnings: sentences for the report.
+        footage: the frames of a video's capture; without them its silhouettes are shown.
+        notes: what was understood of a video, sentences for the report.
     """
     end = min(len(run.clip), round(judged_seconds(capture.reference) * run.clip.fps) + 1)
     simulated = replace(run.clip.cut(0, end), name=capture.reference.name)
     write_motion(capture.folder / "motion.npz", simulated, capture.character)
     write_bvh(capture.folder / "motion.bvh", simulated, capture.character)
     data = report_data(capture, evaluation, run, simulated, numbers, warnings)
-    error = joint_error(capture.character, data.reference, data.simulated)
+    if capture.silhouettes is not None:
+        data = replace(data, video=video_evidence(capture, simulated, footage, notes))
     video = capture.folder / "overlay.mp4"
-    write_overlay(video, capture.character, data.reference, data.simulated, caption=state_caption(data, error))
+    write_report_overlay(video, data)
     write_report(capture.folder / REPORT, data, video=video)
 
 
@@ -69,7 +82,7 @@ def report_data(
     numbers: Mapping[str, Value],
     warnings: Sequence[str],
 ) -> ReportData:
-    """The report's contents, as plain values."""
+    """The report's contents, as plain values; a video's evidence is not among them yet."""
     controller = capture.finished_controller()
     reference = replace(capture.reference, loop=False)
     stride = round(run.clip.fps / REPORT_FPS)
@@ -77,7 +90,6 @@ def report_data(
     log = read_log(capture.folder / LOG, capture)
     torques = run.frame_torques
     duration = max(reference.duration_s, 1e-9)
-    folder = shlex.quote(str(capture.folder))
     return ReportData(
         title=capture.reference.name,
         character=capture.character,
@@ -92,9 +104,7 @@ def report_data(
         terms=final_terms(log, capture),
         log=log,
         numbers={
-            "joint_error_cm": evaluation.joint_error_cm,
-            "root_aligned_error_cm": evaluation.root_aligned_error_cm,
-            "source_error_cm": evaluation.source_error_cm,
+            **_accuracy(evaluation, from_video=capture.silhouettes is not None),
             "fell": evaluation.fell,
             "states": len(controller.states),
             "states_per_second": len(controller.states) / duration,
@@ -103,12 +113,45 @@ def report_data(
         },
         provenance=_provenance(capture, controller),
         warnings=[*warnings, *torque_warnings(capture.character, run)],
-        next_commands=[
-            (f"mocap2ctrl evaluate {folder}", "joint error and falls, from controller.json as it stands"),
-            (f"mocap2ctrl simulate {folder} --push 100 0 0", "push it and see"),
-            (f"mocap2ctrl simulate {folder} --torque-limit 0.5", "the same with half the strength"),
-        ],
+        next_commands=_next_commands(capture),
     )
+
+
+def _accuracy(evaluation: Evaluation, *, from_video: bool) -> dict[str, Value]:
+    """How near the controller is to its evidence; of a video, errors only where a reference is known."""
+    errors: dict[str, Value] = {
+        "joint_error_cm": evaluation.joint_error_cm,
+        "root_aligned_error_cm": evaluation.root_aligned_error_cm,
+        "source_error_cm": evaluation.source_error_cm,
+    }
+    if not from_video:
+        return errors
+    errors["track_joint_error_cm"] = evaluation.track_joint_error_cm
+    seen: dict[str, Value] = {
+        "silhouette_iou": evaluation.silhouette_iou,
+        "track_silhouette_iou": evaluation.track_silhouette_iou,
+        "track_error_cm": evaluation.track_error_cm,
+        "joint_error_cm": evaluation.joint_error_cm,
+    }
+    return seen | {name: value for name, value in errors.items() if value is not None}
+
+
+def _next_commands(capture: Capture) -> list[tuple[str, str]]:
+    folder = shlex.quote(str(capture.folder))
+    evaluate = [(f"mocap2ctrl evaluate {folder}", "joint error and falls, from controller.json as it stands")]
+    if capture.silhouettes is not None:
+        evaluate = [
+            (f"mocap2ctrl evaluate {folder}", "silhouette overlap and falls, from controller.json as it stands"),
+            (
+                f"mocap2ctrl evaluate {folder} --reference FILE",
+                "joint error too, if there is a true motion to compare with",
+            ),
+        ]
+    return [
+        *evaluate,
+        (f"mocap2ctrl simulate {folder} --push 100 0 0", "push it and see"),
+        (f"mocap2ctrl simulate {folder} --torque-limit 0.5", "the same with half the strength"),
+    ]
 
 
 def _state_row(state: ControlState, character: Character) -> StateRow:

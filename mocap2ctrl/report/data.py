@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from mocap2ctrl.character import Character
 from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.report.performer import Performer
+from mocap2ctrl.report.scene import Scene
 from mocap2ctrl.types import Array, MotionClip, frozen_array
 
 EXIT_KINDS = ("time", "left contact", "right contact", "hold")
@@ -68,13 +70,46 @@ class LogRow:
 
 
 @dataclass(frozen=True, eq=False)
+class VideoEvidence:
+    """What a fit to a video adds to a report.
+
+    Attributes:
+        scene: silhouettes, and the footage they come from if there is any.
+        girth: factor on the radii of the body's shape in the silhouettes.
+        simulated_iou: (T,) intersection over union of the simulated body and each silhouette, NaN without evidence.
+        track_iou: (T,) the same of the track.
+        facts: tables of name and text, by title.
+        notes: sentences on what was understood of the input.
+    """
+
+    scene: Scene
+    girth: float
+    simulated_iou: Array
+    track_iou: Array
+    facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("simulated_iou", "track_iou"):
+            if np.shape(getattr(self, name)) != (len(self.scene.silhouettes),):
+                raise Mocap2CtrlError(
+                    f"{name} has shape {np.shape(getattr(self, name))}; expected ({len(self.scene.silhouettes)},)"
+                )
+
+    @property
+    def times_s(self) -> Array:
+        """(T,) of the silhouettes, seconds."""
+        return np.arange(len(self.scene.silhouettes)) / self.scene.silhouettes.fps
+
+
+@dataclass(frozen=True, eq=False)
 class ReportData:
     """A finished fit.
 
     Attributes:
         title: headline, usually the input's name.
         character: the body; its mass scales the human torque limits.
-        reference: what was to be reproduced.
+        reference: what was to be reproduced; of a video, the track that was found in it.
         simulated: what the controller did; may run longer.
         times_s: (T,) time of each simulated frame, seconds, increasing.
         state_index: (T,) index into `states` of the state that is active.
@@ -88,6 +123,7 @@ class ReportData:
         provenance: name to text: version, command, input hash, seed, prior.
         warnings: sentences, the gravest first.
         next_commands: pairs of a command and what it is good for.
+        video: evidence of a fit to a video; None for motion capture.
     """
 
     title: str
@@ -106,6 +142,7 @@ class ReportData:
     provenance: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     next_commands: Sequence[tuple[str, str]] = ()
+    video: VideoEvidence | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times_s", frozen_array(self.times_s, (None,), "times_s"))
@@ -126,3 +163,8 @@ class ReportData:
             raise Mocap2CtrlError(
                 f"state_index reaches from {index.min()} to {index.max()}; there are {len(self.states)} states"
             )
+
+    @property
+    def performer(self) -> Performer:
+        """The simulated body as a video's camera would see it."""
+        return Performer(self.character, 1.0 if self.video is None else self.video.girth, self.simulated)

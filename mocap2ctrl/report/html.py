@@ -15,14 +15,13 @@ import numpy as np
 
 from mocap2ctrl.files import write_bytes
 from mocap2ctrl.report.clips import JointError, joint_error
-from mocap2ctrl.report.contact_sheet import contact_sheet
 from mocap2ctrl.report.data import ReportData, TermRow, Value
-from mocap2ctrl.report.overlay import write_overlay
-from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_timeline, plot_torques
+from mocap2ctrl.report.pictures import DASH, report_sheet, write_report_overlay
+from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_overlap, plot_timeline, plot_torques
 from mocap2ctrl.report.style import DARK, LIGHT, Theme
 from mocap2ctrl.report.torques import strongest_per_joint, torque_rows
 
-DASH = "–"
+MakePlot = Callable[[Theme], bytes]
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,13 @@ class Headline:
 
 
 NUMBERS: dict[str, Headline] = {
+    "silhouette_iou": Headline("silhouette overlap", "", "{:.3f}", "intersection over union, mean over frames"),
+    "track_silhouette_iou": Headline("the track's overlap", "", "{:.3f}", "of the motion that the controller follows"),
+    "track_error_cm": Headline("distance from the track", "cm", "{:.1f}", "controller to track: not an accuracy"),
     "joint_error_cm": Headline("joint error", "cm", "{:.1f}", "15 joints, all frames, not aligned"),
     "root_aligned_error_cm": Headline("root-aligned error", "cm", "{:.1f}"),
     "source_error_cm": Headline("error against the source", "cm", "{:.1f}", "its own joints, other proportions"),
-    "silhouette_iou": Headline("silhouette overlap", "", "{:.3f}", "intersection over union"),
+    "track_joint_error_cm": Headline("the track's joint error", "cm", "{:.1f}", "what seeing alone has lost"),
     "fell": Headline("fell"),
     "states": Headline("states"),
     "states_per_second": Headline("states a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
@@ -49,6 +51,8 @@ NUMBERS: dict[str, Headline] = {
     "seed": Headline("seed"),
 }
 """The numbers that the report knows, in their order."""
+
+NO_REFERENCE = "no reference was given"
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def write_report(
 def report_html(data: ReportData, *, video: str | os.PathLike[str] | None = None) -> str:
     """Return the report of a fit as text; see `write_report`."""
     error = joint_error(data.character, data.reference, data.simulated)
-    video_uri = _data_uri(_video_bytes(data, error, video), "video/mp4")
+    video_uri = _data_uri(_video_bytes(data, video), "video/mp4")
     rows = torque_rows(data.character, data.torques)
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -88,9 +92,9 @@ def report_html(data: ReportData, *, video: str | os.PathLike[str] | None = None
     )
     return template.render(
         data=data,
-        cards=headline_cards(data.numbers),
+        cards=headline_cards(data.numbers, from_video=data.video is not None),
         video=video_uri,
-        sheet=_png_uri(contact_sheet(data.character, data.reference, data.simulated)),
+        sheet=_png_uri(report_sheet(data)),
         plots=_plots(data, error),
         torque_rows=rows,
         alpha_groups=list(dict.fromkeys(group for state in data.states for group in state.alpha)),
@@ -102,27 +106,16 @@ def report_html(data: ReportData, *, video: str | os.PathLike[str] | None = None
     )
 
 
-def state_caption(data: ReportData, error: JointError) -> Callable[[float], str]:
-    """Return the caption of the overlay video at a time: the active state and the joint error."""
-
-    def caption(time_s: float) -> str:
-        frame = int(np.clip(np.searchsorted(data.times_s, time_s + 1e-9, side="right") - 1, 0, len(data.times_s) - 1))
-        state = f"state {data.states[int(data.state_index[frame])].name} of {len(data.states)}"
-        value = error.at(time_s)
-        return f"{state}   ·   error {DASH} cm" if value is None else f"{state}   ·   error {value:.1f} cm"
-
-    return caption
-
-
-def headline_cards(numbers: Mapping[str, Value]) -> list[Card]:
-    """Return the numbers as text, known ones first and in order; None is a dash."""
+def headline_cards(numbers: Mapping[str, Value], *, from_video: bool = False) -> list[Card]:
+    """Return the numbers as text, known ones first and in order; None is a dash, which a video's card explains."""
     names = [name for name in NUMBERS if name in numbers] + [name for name in numbers if name not in NUMBERS]
     cards = []
     for name in names:
         how, value = NUMBERS.get(name, Headline(name.replace("_", " "))), numbers[name]
         text = _number(value, how.form)
         unit = "" if text == DASH else how.unit
-        cards.append(Card(how.label, text, unit, how.note, alarming=name == "fell" and value is True))
+        note = NO_REFERENCE if from_video and name == "joint_error_cm" and text == DASH else how.note
+        cards.append(Card(how.label, text, unit, note, alarming=name == "fell" and value is True))
     return cards
 
 
@@ -139,10 +132,30 @@ def _contribution(term: TermRow) -> str:
 
 
 def _plots(data: ReportData, error: JointError) -> list[dict[str, str]]:
+    makers = {**_evidence_plots(data, error), **_motion_plots(data)}
+    return [{"alt": alt, "light": _png_uri(make(LIGHT)), "dark": _png_uri(make(DARK))} for alt, make in makers.items()]
+
+
+def _evidence_plots(data: ReportData, error: JointError) -> dict[str, MakePlot]:
+    """How near controller and evidence are."""
+    video = data.video
+    if video is None:
+        return {"Joint error over time, by group of joints": lambda theme: plot_joint_error(error, theme)}
+    return {
+        "Silhouette overlap over time, of controller and track": lambda theme: plot_overlap(
+            video.times_s, video.simulated_iou, video.track_iou, theme
+        ),
+        "Distance between controller and track over time, by group of joints": lambda theme: plot_joint_error(
+            error, theme, name="Distance between controller and track"
+        ),
+    }
+
+
+def _motion_plots(data: ReportData) -> dict[str, MakePlot]:
+    """States, contacts, torques and the optimisation."""
     reference_times = np.arange(len(data.reference)) / data.reference.fps
     strongest = strongest_per_joint(torque_rows(data.character, data.torques))
-    makers: dict[str, Callable[[Theme], bytes]] = {
-        "Joint error over time, by group of joints": lambda theme: plot_joint_error(error, theme),
+    makers: dict[str, MakePlot] = {
         "State machine and foot contacts over time": lambda theme: plot_timeline(
             data.times_s,
             data.state_index,
@@ -150,21 +163,22 @@ def _plots(data: ReportData, error: JointError) -> list[dict[str, str]]:
             reference_times_s=reference_times,
             reference_contacts=data.reference_contacts,
             simulated_contacts=data.simulated_contacts,
+            reference_name="reference" if data.video is None else "track",
             theme=theme,
         ),
         "Joint torques beside human strength": lambda theme: plot_torques(strongest, theme),
     }
     if data.log:
         makers["Cost terms over the optimisation"] = lambda theme: plot_costs(data.log, theme)
-    return [{"alt": alt, "light": _png_uri(make(LIGHT)), "dark": _png_uri(make(DARK))} for alt, make in makers.items()]
+    return makers
 
 
-def _video_bytes(data: ReportData, error: JointError, video: str | os.PathLike[str] | None) -> bytes:
+def _video_bytes(data: ReportData, video: str | os.PathLike[str] | None) -> bytes:
     if video is not None:
         return Path(video).read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "overlay.mp4"
-        write_overlay(path, data.character, data.reference, data.simulated, caption=state_caption(data, error))
+        write_report_overlay(path, data)
         return path.read_bytes()
 
 

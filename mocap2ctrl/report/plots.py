@@ -60,14 +60,14 @@ def _mark_stages(axes: Axes, log: Sequence[LogRow], theme: Theme) -> None:
             last_label = x
 
 
-def plot_joint_error(error: JointError, theme: Theme = LIGHT) -> bytes:
-    """Joint error over time: the mean over all points, each limb group, and the mean over the clip as a number."""
+def plot_joint_error(error: JointError, theme: Theme = LIGHT, *, name: str = "Joint error") -> bytes:
+    """Joint error, or what `name` calls it, over time: over all points, by limb group, and its mean as a number."""
     figure = new_figure(3.0, theme)
     axes = figure.add_subplot()
     mean = float(error.mean_cm.mean())
-    dress(axes, theme, title=f"Joint error: {mean:.1f} cm on average")
-    for (name, values), colour in zip(error.groups_cm.items(), theme.series, strict=False):
-        axes.plot(error.times_s, values, color=colour, linewidth=1.3, label=name)
+    dress(axes, theme, title=f"{name}: {mean:.1f} cm on average")
+    for (group, values), colour in zip(error.groups_cm.items(), theme.series, strict=False):
+        axes.plot(error.times_s, values, color=colour, linewidth=1.3, label=group)
     axes.plot(error.times_s, error.mean_cm, color=theme.ink, linewidth=2.4, label="all joints")
     axes.axhline(mean, color=theme.muted, linewidth=1.0, linestyle=(0, (4, 3)))
     top = max([float(v.max()) for v in error.groups_cm.values()] + [float(error.mean_cm.max()), 0.1])
@@ -79,6 +79,30 @@ def plot_joint_error(error: JointError, theme: Theme = LIGHT) -> bytes:
     return png(figure)
 
 
+def plot_overlap(times_s: Array, simulated_iou: Array, track_iou: Array, theme: Theme = LIGHT) -> bytes:
+    """Intersection over union with the silhouettes over time, of controller and track; gaps where nothing was seen.
+
+    Args:
+        times_s: (T,) of the silhouettes.
+        simulated_iou, track_iou: (T,), NaN for frames without evidence.
+        theme: colours.
+    """
+    figure = new_figure(3.0, theme)
+    axes = figure.add_subplot()
+    mean = f"{np.nanmean(simulated_iou):.3f} on average" if np.isfinite(simulated_iou).any() else "nothing seen"
+    dress(axes, theme, title=f"Silhouette overlap of the controller: {mean}")
+    axes.plot(times_s, track_iou, color=theme.accent, linewidth=1.6, label="track, which the controller follows")
+    axes.plot(times_s, simulated_iou, color=theme.ink, linewidth=2.4, label="controller")
+    known = np.concatenate([track_iou, simulated_iou, [1.0]])
+    lowest = float(np.nanmin(known))
+    axes.set_ylim(max(0.0, np.floor(10.0 * lowest - 0.5) / 10.0), 1.0)
+    axes.set_xlim(float(times_s[0]), max(float(times_s[-1]), float(times_s[0]) + 1e-3))
+    axes.set_xlabel("time, s")
+    axes.set_ylabel("intersection over union")
+    legend(figure, theme, axes.get_legend_handles_labels()[0][::-1])
+    return png(figure)
+
+
 def plot_timeline(
     times_s: Array,
     state_index: npt.NDArray[np.int64],
@@ -87,6 +111,7 @@ def plot_timeline(
     reference_times_s: Array,
     reference_contacts: npt.NDArray[np.bool_],
     simulated_contacts: npt.NDArray[np.bool_],
+    reference_name: str = "reference",
     theme: Theme = LIGHT,
 ) -> bytes:
     """Which state is active when and how it is left, above the feet's contacts of both bodies.
@@ -98,6 +123,7 @@ def plot_timeline(
         reference_times_s: (R,).
         reference_contacts: (R, 2) left, right.
         simulated_contacts: (T, 2) left, right.
+        reference_name: what to call the other body.
         theme: colours.
     """
     figure = new_figure(3.3, theme)
@@ -110,9 +136,9 @@ def plot_timeline(
         state = states[index]
         _state_bar(axes, (start, stop), state, colour=colours[state.exit_kind], span=span, theme=theme)
     rows = [
-        ("left, reference", reference_times_s, reference_contacts[:, 0], theme.left, 0.45),
+        (f"left, {reference_name}", reference_times_s, reference_contacts[:, 0], theme.left, 0.45),
         ("left, simulated", times_s, simulated_contacts[:, 0], theme.left, 1.0),
-        ("right, reference", reference_times_s, reference_contacts[:, 1], theme.right, 0.45),
+        (f"right, {reference_name}", reference_times_s, reference_contacts[:, 1], theme.right, 0.45),
         ("right, simulated", times_s, simulated_contacts[:, 1], theme.right, 1.0),
     ]
     heights = (-1.15, -1.7, -2.45, -3.0)

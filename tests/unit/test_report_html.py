@@ -18,7 +18,8 @@ from mocap2ctrl.files import replacing, write_bytes
 from mocap2ctrl.report.capture import torque_warnings
 from mocap2ctrl.report.clips import joint_error
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow
-from mocap2ctrl.report.html import report_html, state_caption, write_report
+from mocap2ctrl.report.html import report_html, write_report
+from mocap2ctrl.report.pictures import state_caption
 from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_timeline, plot_torques
 from mocap2ctrl.report.style import DARK, DPI, LIGHT, WIDTH_IN
 from mocap2ctrl.report.torques import strongest_per_joint, torque_rows
