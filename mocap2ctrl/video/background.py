@@ -97,7 +97,8 @@ def squared_distance(background: Background, image: Image) -> tuple[Floats, Floa
     colour = smoothed(image)
     colour *= exposure_gain(colour, background.colour)
     found = features(colour)
-    distance = np.sum(((found - background.mean) @ background.whitening) ** 2, axis=-1)
+    offset = (found - background.mean) @ background.whitening
+    distance = np.einsum("ijk,ijk->ij", offset, offset)
     return distance / THRESHOLD, colour
 
 
