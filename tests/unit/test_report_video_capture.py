@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 import pytest
 from porch import (
@@ -27,7 +30,7 @@ from mocap2ctrl.control.controller import Controller, ControlState, Exit, Target
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.video import evaluate_video
-from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.fit.capture import Capture, save_inputs, save_result
 from mocap2ctrl.fit.config import budget
 from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.motion.clips import resample, state
@@ -40,8 +43,13 @@ from mocap2ctrl.report.scene import Footage, Scene
 from mocap2ctrl.report.style import DARK, LIGHT
 from mocap2ctrl.report.video_facts import camera_facts, limb_factors, video_evidence
 from mocap2ctrl.report.video_overlay import overlay_size
+from mocap2ctrl.report.video_sheet import STRIP_HEIGHT_PX
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.types import MotionClip, Silhouettes
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+import make_pictures
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +202,13 @@ def test_plot_of_overlap_has_gaps_and_survives_blindness(theme: object) -> None:
     nothing = np.full(5, np.nan)
     assert plot_overlap(times, nothing, nothing, theme).startswith(b"\x89PNG")
     assert plot_overlap(times[:1], values[:1], values[:1], theme).startswith(b"\x89PNG")
+
+
+def test_picture_for_a_page_is_made_from_a_capture_alone(capture: Capture, tmp_path: Path) -> None:
+    save_inputs(capture)
+    save_result(capture)
+    path = tmp_path / "video.png"
+    assert make_pictures.main([str(capture.folder), "-o", str(path), "--columns", "2"]) == 0
+    picture = cv2.imread(str(path))
+    assert picture.shape[0] > 2 * STRIP_HEIGHT_PX
+    assert make_pictures.main([str(tmp_path), "-o", str(path)]) == 2
