@@ -212,11 +212,10 @@ def masked_median(images: Image, bodies: Sequence[Masks] | Masks | None) -> tupl
 
 
 def _median_of_uncovered(values: Image, covered: Masks) -> Floats:
-    """Median over the first axis of (N, H, W, 3) values where (N, H, W) `covered` is not set; covered ones count as 255, and come last."""
-    last = np.where(covered[..., None], np.uint8(255), values)
-    ordered = np.sort(
-        np.moveaxis(last, 0, -1).astype(np.int16), axis=-1
-    )  # sixteen times as fast as bytes along the first axis
+    """Median over the first axis of (N, H, W, 3) values where (N, H, W) `covered` is not set; 255 where it always is."""
+    last = np.where(covered[..., None], np.uint8(255), values)  # covered ones come last
+    # Sorting short integers along the last axis is sixteen times as fast as sorting bytes along the first.
+    ordered = np.sort(np.moveaxis(last, 0, -1).astype(np.int16), axis=-1)
     count = np.maximum(np.count_nonzero(~covered, axis=0), 1)[..., None, None]
     low, high = (np.take_along_axis(ordered, index, axis=-1)[..., 0] for index in ((count - 1) // 2, count // 2))
     return np.asarray(0.5 * (low.astype(np.float32) + high), np.float32)
