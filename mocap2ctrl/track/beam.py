@@ -14,7 +14,7 @@ import numpy as np
 from mocap2ctrl.track.descent import ROUGH, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence
 from mocap2ctrl.track.path import Path, Sides, extrapolated, held, joined
-from mocap2ctrl.track.tree import points_with_jacobian
+from mocap2ctrl.track.tree import Points, points_with_jacobian
 from mocap2ctrl.types import Array
 
 EXCHANGED_BEFORE = 3
@@ -26,9 +26,6 @@ FROZEN = 2
 SAME_M = 0.04
 """Hypotheses whose joints are closer than this over the last frames are one."""
 SAME_FRAMES = 4
-
-Points = tuple[np.ndarray, np.ndarray]
-"""Segments (N,) and places (N, 3) of points by which poses are compared."""
 
 
 def settle(evidence: Evidence, paths: Sequence[Path], body: Array, executor: Executor) -> list[Fitted]:
@@ -84,7 +81,7 @@ def grow(
 
 
 def _follow(window: Evidence, body: Array, frozen: int) -> Callable[[Path], Fitted]:
-    return lambda path: descend(window, path, body, ROUGH, frozen=frozen)
+    return lambda path: descend(window, path, body, ROUGH, frozen=(frozen, 0))
 
 
 def proposals(head: Path, frames: int, sides: Sides | None) -> list[Path]:

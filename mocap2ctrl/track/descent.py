@@ -63,7 +63,7 @@ def descend(
     body: Array,
     levels: tuple[Level, ...],
     *,
-    frozen: int = 0,
+    frozen: tuple[int, int] = (0, 0),
     fit_body: bool = False,
 ) -> Fitted:
     """Descends from `path`.
@@ -73,7 +73,7 @@ def descend(
         path: where to begin.
         body: (4,) factors of `BODY`.
         levels: one after the other.
-        frozen: how many of the first frames stay as they are.
+        frozen: how many of the first and of the last frames stay as they are.
         fit_body: whether the body's factors are fitted too.
     """
     for level in levels:
@@ -84,7 +84,7 @@ def descend(
 
 
 def _descend_level(
-    evidence: Evidence, path: Path, body: Array, level: Level, frozen: int, fit_body: bool
+    evidence: Evidence, path: Path, body: Array, level: Level, frozen: tuple[int, int], fit_body: bool
 ) -> tuple[Path, Array]:
     damping = FIRST_DAMPING
     for _ in range(level.steps):
@@ -104,10 +104,10 @@ def _descend_level(
     return path, body
 
 
-def _step(here: Equations, damping: float, frozen: int, fit_body: bool) -> tuple[Array, Array]:
+def _step(here: Equations, damping: float, frozen: tuple[int, int], fit_body: bool) -> tuple[Array, Array]:
     """Moves (T, D) of the coordinates and (4,) of the body: the band is solved first, the body's border after it."""
     count, size = here.gradient.shape
-    band = _band(here.within, here.next, here.second, damping, frozen)
+    band = _band(here.within, here.next, here.second, damping, *frozen)
     if fit_body:
         border = here.border.reshape(count * size, -1)
         right = np.column_stack([here.gradient.ravel(), border])
@@ -120,13 +120,14 @@ def _step(here: Equations, damping: float, frozen: int, fit_body: bool) -> tuple
         growth = np.zeros(len(here.body))
         moves = -solveh_banded(band, here.gradient.ravel(), lower=True, overwrite_ab=True, check_finite=False)
     moves = np.clip(moves.reshape(count, size), -LONGEST_STEP, LONGEST_STEP)
-    moves[:frozen] = 0.0
+    moves[: frozen[0]] = 0.0
+    moves[count - frozen[1] :] = 0.0
     return moves, growth
 
 
 @njit
-def _band(within, following, second, damping, frozen):  # type: ignore[no-untyped-def]
-    """Lower banded form (2 D + 1, T D) of the damped matrix; the first `frozen` frames are made immovable."""
+def _band(within, following, second, damping, first, last):  # type: ignore[no-untyped-def]
+    """Lower banded form (2 D + 1, T D) of the damped matrix; the `first` and `last` frames are made immovable."""
     count, size, _ = within.shape
     band = np.zeros((2 * size + 1, count * size))
     for t in range(count):
@@ -134,7 +135,7 @@ def _band(within, following, second, damping, frozen):  # type: ignore[no-untype
             for j in range(i + 1):
                 band[i - j, t * size + j] = within[t, i, j]
             band[0, t * size + i] = within[t, i, i] * (1.0 + damping) + 1e-3 * damping + 1e-9
-            if t < frozen:
+            if t < first or t >= count - last:
                 band[0, t * size + i] += IMMOVABLE
         if t + 1 < count:
             for i in range(size):

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.geometry.masks import signed_distances
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.track.outline import View, signed_distances, softened, view_of
+from mocap2ctrl.track.outline import View, softened, view_of
 from mocap2ctrl.track.pose_gaussian import PoseGaussian, pose_gaussian
 from mocap2ctrl.track.tree import Tree, tree_of
 from mocap2ctrl.types import Array, Silhouettes

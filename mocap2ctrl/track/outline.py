@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import cv2
 import numpy as np
 
 from mocap2ctrl.character.model import Character
@@ -19,7 +18,7 @@ from mocap2ctrl.compiled import njit
 from mocap2ctrl.geometry.camera import world_to_camera
 from mocap2ctrl.geometry.rasteriser import pinhole_parameters
 from mocap2ctrl.track.tree import empty_frames, point_world, pose_frames, wrench_map
-from mocap2ctrl.types import Array, Camera, Masks
+from mocap2ctrl.types import Array, Camera
 
 REACH = 4.0
 """Pixels further from the outline than this many tau are taken as wholly outside."""
@@ -61,17 +60,6 @@ def view_of(camera: Camera, character: Character) -> View:
         np.array(shape.local),
         np.array(shape.radii),
     )
-
-
-def signed_distances(masks: Masks) -> Array:
-    """(T, H, W) distance in pixels of each pixel's centre from the outline of the mask, negative inside."""
-    result = np.empty(masks.shape)
-    for mask, out in zip(masks.astype(np.uint8), result, strict=True):
-        padded = np.pad(mask, 1)  # a mask that touches the border ends there
-        inside = cv2.distanceTransform(padded, cv2.DIST_L2, 5)[1:-1, 1:-1]
-        outside = cv2.distanceTransform(1 - padded, cv2.DIST_L2, 5)[1:-1, 1:-1]
-        out[:] = np.where(mask > 0, 0.5 - inside, outside - 0.5)
-    return result
 
 
 def softened(distances: Array, tau: float) -> Array:

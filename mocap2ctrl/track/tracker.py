@@ -6,20 +6,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.track.beam import Points, distinct, grow, settle
+from mocap2ctrl.track.beam import distinct, grow, settle
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
-from mocap2ctrl.track.moves import improved, random_move
+from mocap2ctrl.track.moves import crossing_moves, improved, random_move
 from mocap2ctrl.track.path import Path, sides_of
 from mocap2ctrl.track.start import first_paths
+from mocap2ctrl.track.tree import BODY, Points
 from mocap2ctrl.types import MotionClip, Silhouettes
 
 TellProgress = Callable[[float, str], None]
@@ -37,6 +39,7 @@ class TrackConfig:
         explored: of these, how many are also tried with limbs exchanged.
         first_s, look_back_s, step_s: seconds that the first poses explain, that each step reconsiders, and that it adds.
         finished: hypotheses that are descended to the bottom at the end.
+        crossings: rounds of exchanging limbs where they cross.
         rounds, moves: rounds of improvements, and how many are tried in each.
         patience: rounds without success after which no more are tried.
     """
@@ -49,14 +52,17 @@ class TrackConfig:
     look_back_s: float = 0.4
     step_s: float = 0.134
     finished: int = 6
-    rounds: int = 20
+    crossings: int = 4
+    rounds: int = 12
     moves: int = 8
-    patience: int = 6
+    patience: int = 4
 
 
-QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, rounds=8, patience=3)
+QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, crossings=2, rounds=4, patience=2)
 DEFAULT = TrackConfig()
-THOROUGH = TrackConfig(candidates=192, headings=16, hypotheses=32, explored=16, finished=12, rounds=60, patience=15)
+THOROUGH = TrackConfig(
+    candidates=192, headings=16, hypotheses=32, explored=16, finished=12, crossings=8, rounds=40, patience=10
+)
 TRACK_BUDGETS = {"quick": QUICK, "default": DEFAULT, "thorough": THOROUGH}
 
 
@@ -120,7 +126,7 @@ def track(
         root_position=best.path.root_position,
         root_orientation=best.path.root_orientation,
         angles=best.path.angles,
-        provenance={**silhouettes.provenance, "tracked": True, "prior": prior.name},
+        provenance={**silhouettes.provenance, "prior": prior.name, "track": _account(best, fits)},
     )
     return Track(
         character=reshaped(character, best.body),
@@ -130,6 +136,16 @@ def track(
         parts=best.parts,
         hypotheses=tuple(sorted(fit.energy for fit in fits)),
     )
+
+
+def _account(best: Fitted, fits: Sequence[Fitted]) -> dict[str, Any]:
+    """What reports say of a track."""
+    return {
+        "energy": round(best.energy, 3),
+        "parts": {name: round(value, 3) for name, value in best.parts.items()},
+        "body": dict(zip(BODY, (round(float(factor), 4) for factor in best.body), strict=True)),
+        "hypotheses": [round(fit.energy, 3) for fit in fits],
+    }
 
 
 class _Search:
@@ -151,6 +167,9 @@ class _Search:
         self._sides = sides_of(character)
         points = character.evaluation_points
         self._points: Points = (np.array([p.segment for p in points]), np.array([p.at for p in points]))
+        names = [f"{side}_{joint}" for joint in ("ankle", "wrist") for side in SIDES]
+        ends = [next(p for p in points if p.name == name) for name in names]
+        self._ends: Points = (np.array([p.segment for p in ends]), np.array([p.at for p in ends]))
         self._body = np.ones(4)
 
     def _frames(self, seconds: float) -> int:
@@ -208,9 +227,9 @@ class _Search:
         """The best of `fits`, improved by moves until they cease to pay."""
         config = self._config
         others = [fit.path for fit in fits[1:]]
-        best, failures = fits[0], 0
+        best, failures = self._uncrossed(fits[0]), 0
         for number in range(config.rounds):
-            self._tell(0.75 + 0.2 * number / config.rounds, "left and right")
+            self._tell(0.85 + 0.1 * number / config.rounds, "left and right")
             rng = np.random.default_rng([seed, number])
             moves = [random_move(rng, best.path.frames, self._sides, others) for _ in range(config.moves)]
             better = improved(self._evidence, best, moves, self._sides, self._executor)
@@ -220,3 +239,15 @@ class _Search:
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
         self._tell(1.0, "done")
         return min([last, fits[0]], key=lambda fit: fit.energy)
+
+    def _uncrossed(self, fit: Fitted) -> Fitted:
+        """`fit` with limbs exchanged from crossing to crossing as long as that pays."""
+        config = self._config
+        for number in range(config.crossings):
+            self._tell(0.75 + 0.1 * number / config.crossings, "left and right")
+            moves = crossing_moves(self._evidence, fit.path, fit.body, self._sides, self._ends)
+            better = improved(self._evidence, fit, moves, self._sides, self._executor)
+            if better is None:
+                break
+            fit = better
+        return fit

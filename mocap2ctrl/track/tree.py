@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import njit
@@ -20,6 +21,10 @@ ROOT = 6
 BODY = ("girth", "legs", "arms", "trunk")
 LIMBS = (("thigh", "shank", "foot", "toes"), ("upper_arm", "forearm", "hand"), ("abdomen", "chest", "head"))
 """Names, or their ends, of the segments whose lengths have one factor."""
+
+
+Points = tuple[npt.NDArray[np.int64], Array]
+"""Segments (N,) and places (N, 3), in the segments' frames, of points on the body."""
 
 
 class Tree(NamedTuple):

@@ -1,0 +1,258 @@
+"""The kinematic tracker: its derivatives against finite differences, its search on masks of a known motion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from mocap2ctrl.character import Character, load_character
+from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
+from mocap2ctrl.character.shape import body_shape, capsule_ends
+from mocap2ctrl.geometry.rasteriser import rasterise
+from mocap2ctrl.motion.clips import resample
+from mocap2ctrl.motion.load import load_motion
+from mocap2ctrl.prior import PosePrior, load_prior
+from mocap2ctrl.track.body import reshaped
+from mocap2ctrl.track.checkpoint import Checkpoint
+from mocap2ctrl.track.descent import FINE, ROUGH, Level, descend
+from mocap2ctrl.track.energy import equations, standing_weights
+from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
+from mocap2ctrl.track.outline import softened
+from mocap2ctrl.track.path import Path as Poses
+from mocap2ctrl.track.path import extrapolated, joined, sides_of
+from mocap2ctrl.track.start import rough_travel
+from mocap2ctrl.track.tracker import Track, TrackConfig, track
+from mocap2ctrl.track.tree import points_with_jacobian, tree_of
+from mocap2ctrl.types import Array, Camera, MotionClip, Silhouettes
+
+STANDARD = np.ones(4)
+TINY = TrackConfig(candidates=12, headings=8, hypotheses=3, explored=1, finished=2, rounds=2, moves=2, patience=2)
+
+
+@pytest.fixture(scope="module")
+def character() -> Character:
+    return load_character()
+
+
+@pytest.fixture(scope="module")
+def prior(character: Character) -> PosePrior:
+    found = load_prior("all-but-walk", character)
+    assert isinstance(found, PosePrior)
+    return found
+
+
+@pytest.fixture(scope="module")
+def walk(character: Character) -> MotionClip:
+    return resample(load_motion("humanoid3d_walk", character).clip, 30.0).cut(4, 16)
+
+
+def side_camera(clip: MotionClip) -> Camera:
+    """From the right, 3.2 m away and 1.2 m up, 110 x 100 pixels."""
+    turn = np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    centre = np.array([clip.root_position[:, 0].mean(), clip.root_position[:, 1].mean() - 3.2, 1.2])
+    matrix = np.array([[150.0, 0, 54.5], [0, 150.0, 38.0], [0, 0, 1]])
+    return Camera("side", (110, 100), matrix, cv2.Rodrigues(turn)[0].ravel(), -turn @ centre)
+
+
+def seen(character: Character, clip: MotionClip, camera: Camera, girth: float = 1.0) -> Silhouettes:
+    shape = body_shape(character)
+    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    masks = rasterise(capsule_ends(shape, *frames), girth * shape.radii, camera)
+    return Silhouettes("walk", clip.fps, masks, camera)
+
+
+@pytest.fixture(scope="module")
+def silhouettes(character: Character, walk: MotionClip) -> Silhouettes:
+    return seen(character, walk, side_camera(walk))
+
+
+@pytest.fixture(scope="module")
+def evidence(silhouettes: Silhouettes, character: Character, prior: PosePrior) -> Evidence:
+    return evidence_of(silhouettes, character, prior)
+
+
+def poses(clip: MotionClip) -> Poses:
+    return Poses(clip.root_position, clip.root_orientation, clip.angles)
+
+
+def joints(character: Character, path: Poses) -> Array:
+    return evaluation_points(character, *segment_frames(character, *path))
+
+
+def shaken(path: Poses, scale: float) -> Poses:
+    rng = np.random.default_rng(0)
+    step = scale * rng.standard_normal((path.frames, 6 + path.angles.shape[1]))
+    step[:, :3] *= 0.2
+    return path.moved(step)
+
+
+def test_factors_of_the_body_are_those_of_the_reshaped_character(character: Character, walk: MotionClip):
+    body = np.array([1.3, 0.95, 1.06, 1.02])
+    places = character.evaluation_points
+    segment, local = np.array([p.segment for p in places]), np.array([p.at for p in places])
+    world, _ = points_with_jacobian(tree_of(character), body, *poses(walk), segment, local, False)
+    np.testing.assert_allclose(world, joints(reshaped(character, body), poses(walk)), atol=1e-12)
+
+
+def test_reshaped_character_stands_on_the_ground(character: Character):
+    tall = reshaped(character, np.array([1.2, 1.1, 1.0, 1.05]))
+    pose = tall.zero_pose()
+    frames = segment_frames(tall, pose.root_position, pose.root_orientation, pose.angles)
+    assert np.min(lowest_points(tall, *frames)) == pytest.approx(0.0, abs=1e-9)
+    assert tall.standing_height_m > 1.05 * character.standing_height_m
+    assert tall.mass_kg == character.mass_kg
+
+
+def test_derivatives_of_points(character: Character, walk: MotionClip):
+    path, body = poses(walk).part(0, 2), np.array([1.1, 0.97, 1.03, 1.02])
+    tree = tree_of(character)
+    segment = np.arange(len(character.segments))
+    local = np.array([s.tip for s in character.segments])
+    _, jacobian = points_with_jacobian(tree, body, *path, segment, local, True)
+    size, eps = jacobian.shape[-1] - 4, 1e-6
+    for k in range(size + 4):
+        step, growth = np.zeros((2, size)), np.zeros(4)
+        if k < size:
+            step[:, k] = eps
+        else:
+            growth[k - size] = eps
+        there, back = (
+            points_with_jacobian(tree, body + s * growth, *path.moved(s * step), segment, local, False)[0]
+            for s in (1.0, -1.0)
+        )
+        np.testing.assert_allclose(jacobian[..., k], (there - back) / (2 * eps), atol=1e-7)
+
+
+def test_gradient_of_the_energy(evidence: Evidence, walk: MotionClip):
+    window, path, body = evidence.window(0, 4), shaken(poses(walk).part(0, 4), 0.05), np.array([1.1, 0.97, 1.03, 1.02])
+    standing = standing_weights(window, path, body)
+
+    def energy(step: Array, growth: Array) -> float:
+        return equations(window, path.moved(step), body + growth, standing, MIDDLE, 1, derivatives=False).energy
+
+    here = equations(window, path, body, standing, MIDDLE, 1)
+    size, eps = here.gradient.shape[1], 1e-5
+    for k in range(size + 4):
+        step, growth = np.zeros((4, size)), np.zeros(4)
+        if k < size:
+            step[1, k] = eps
+        else:
+            growth[k - size] = eps
+        measured = (energy(step, growth) - energy(-step, -growth)) / (2 * eps)
+        found = here.gradient[1, k] if k < size else here.body[k - size]
+        assert found == pytest.approx(measured, rel=0.03, abs=1.0), k
+
+
+def test_energy_is_the_same_with_and_without_derivatives(evidence: Evidence, walk: MotionClip):
+    path = shaken(poses(walk), 0.05)
+    standing = standing_weights(evidence, path, STANDARD)
+    with_, without = (equations(evidence, path, STANDARD, standing, MIDDLE, 1, d) for d in (True, False))
+    assert with_.parts == pytest.approx(without.parts)
+
+
+def test_soft_mask_of_a_half_plane():
+    distances = np.arange(-6.0, 7.0)[None, None]
+    np.testing.assert_allclose(softened(distances, 2.0), 1.0 / (1.0 + np.exp(distances / 2.0)))
+
+
+def test_descent_finds_the_way_back(evidence: Evidence, character: Character, walk: MotionClip):
+    truth, begun = poses(walk), shaken(poses(walk), 0.12)
+    fit = descend(evidence, begun, STANDARD, FINE)
+    before, after = (
+        np.linalg.norm(joints(character, path) - joints(character, truth), axis=-1).mean() for path in (begun, fit.path)
+    )
+    assert after < 0.025 < 0.06 < before
+
+
+def test_frozen_frames_stay(evidence: Evidence, walk: MotionClip):
+    begun = shaken(poses(walk), 0.1)
+    fit = descend(evidence, begun, STANDARD, ROUGH, frozen=(2, 1))
+    np.testing.assert_array_equal(fit.path.angles[:2], begun.angles[:2])
+    np.testing.assert_array_equal(fit.path.angles[-1], begun.angles[-1])
+    assert np.any(fit.path.angles[2:-1] != begun.angles[2:-1])
+
+
+def test_girth_and_legs_are_found(character: Character, prior: PosePrior, walk: MotionClip):
+    person = reshaped(character, np.array([1.0, 1.05, 1.0, 1.0]))
+    higher = np.array([0, 0, person.standing_height_m - character.standing_height_m])
+    lifted = replace(walk, root_position=walk.root_position + higher)
+    evidence = evidence_of(seen(person, lifted, side_camera(walk), girth=1.2), character, prior)
+    fit = descend(evidence, poses(walk), STANDARD, (*FINE, Level(MIDDLE, 1, 8)), fit_body=True)
+    assert fit.body[0] == pytest.approx(1.2, abs=0.04)
+    assert fit.body[1] == pytest.approx(1.05, abs=0.02)
+
+
+def test_exchanging_sides_twice_changes_nothing(character: Character, walk: MotionClip):
+    sides = sides_of(character)
+    for hinges in sides.groups:
+        once = sides.exchanged(walk.angles, hinges)
+        assert np.any(once != walk.angles)
+        np.testing.assert_allclose(sides.exchanged(once, hinges), walk.angles, atol=1e-15)
+
+
+def test_extrapolation_keeps_the_travel(walk: MotionClip):
+    path = poses(walk)
+    straight = path._replace(root_position=np.outer(np.arange(path.frames), [0.04, 0.01, 0.0]))
+    more = extrapolated(straight, 5)
+    np.testing.assert_allclose(
+        np.diff(joined(straight, more).root_position, axis=0), np.tile([0.04, 0.01, 0.0], (16, 1))
+    )
+    assert more.angles.shape == (5, path.angles.shape[1])
+
+
+def test_rough_travel_follows_the_pelvis(silhouettes: Silhouettes, walk: MotionClip):
+    error = rough_travel(silhouettes) - walk.root_position
+    assert np.max(np.abs(error)) < 0.25
+
+
+def test_track_from_nothing(silhouettes: Silhouettes, character: Character, prior: PosePrior, walk: MotionClip):
+    told: list[float] = []
+    config = replace(TINY, candidates=48, headings=12, hypotheses=6, explored=3)
+    found = track(silhouettes, character, prior, config=config, on_progress=lambda share, _: told.append(share))
+    error = joints(found.character, poses(found.clip)) - joints(character, poses(walk))
+    assert np.linalg.norm(error, axis=-1).mean() < 0.12
+    assert found.girth == pytest.approx(1.0, abs=0.1)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def same(a: Track, b: Track) -> bool:
+    return a.energy == b.energy and all(np.array_equal(x, y) for x, y in zip(poses(a.clip), poses(b.clip), strict=True))
+
+
+def test_workers_do_not_change_the_track(silhouettes: Silhouettes, character: Character, prior: PosePrior):
+    one, two = (track(silhouettes, character, prior, config=TINY, workers=workers) for workers in (1, 2))
+    assert same(one, two)
+
+
+def test_track_goes_on_from_its_checkpoint(
+    silhouettes: Silhouettes, character: Character, prior: PosePrior, tmp_path: Path
+):
+    class KilledError(Exception):
+        pass
+
+    def kill(share: float, _: str) -> None:
+        if share > 0.5:
+            raise KilledError
+
+    file, key = tmp_path / "track.npz", b"key"
+    whole = track(silhouettes, character, prior, config=TINY)
+    with pytest.raises(KilledError):
+        track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key, on_progress=kill)
+    kept = Checkpoint(file, key).paths("follow")
+    assert 0 < kept[0].frames < len(silhouettes) + 1
+    assert same(whole, track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key))
+
+
+def test_checkpoints_of_others_and_damaged_ones_are_ignored(walk: MotionClip, tmp_path: Path):
+    file = tmp_path / "track.npz"
+    Checkpoint(file, b"mine").save("follow", [poses(walk)])
+    assert len(Checkpoint(file, b"mine").paths("follow")) == 1
+    assert Checkpoint(file, b"other").paths("follow") == []
+    assert Checkpoint(file, b"mine").paths("improve") == []
+    file.write_bytes(file.read_bytes()[:100])
+    assert Checkpoint(file, b"mine").paths("follow") == []
