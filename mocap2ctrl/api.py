@@ -116,6 +116,7 @@ def fit(
         Mocap2CtrlError: input, settings or folder cannot be used; says why.
     """
     from mocap2ctrl.report.capture import write_outputs  # plots and video only when they are wanted
+    from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
     options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
@@ -136,15 +137,24 @@ def fit(
     folder = Path(output) if output is not None else Path("captures") / input_name(source)
     job = Job(source, folder, character, config, run, workers, resume, overwrite)
     begin = _begin_video if seen else _begin_motion
-    capture, input_warnings = begin(job, options, on_input, on_preparation)
+    capture, loaded = begin(job, options, on_input, on_preparation)
     outcome = fit_capture(capture, workers, resume, on_progress)
     outcome = replace(
         outcome, wall_s=time.perf_counter() - begun, core_s=cpu_seconds() - cpu
     )  # masks and track included
     evaluation, replayed = evaluate(outcome.capture, reference=reference)
-    warnings = (*input_warnings, *capture_warnings(outcome.capture, reference))
+    warnings = (*loaded.warnings, *capture_warnings(outcome.capture, reference))
     effort = {"evaluations": outcome.evaluations, "wall_s": outcome.wall_s, "core_s": outcome.core_s}
-    write_outputs(outcome.capture, evaluation, replayed, effort, warnings)
+    seen_by = loaded if isinstance(loaded, LoadedSilhouettes) else None
+    write_outputs(
+        outcome.capture,
+        evaluation,
+        replayed,
+        effort,
+        warnings,
+        footage=None if seen_by is None else footage_of(seen_by),
+        notes=() if seen_by is None else seen_by.notes,
+    )
     return FitResult(outcome.capture, outcome, evaluation, replayed, warnings)
 
 
@@ -154,20 +164,20 @@ TellPreparation = Callable[[str, float], None]
 
 def _begin_motion(
     job: Job, options: Options, on_input: TellInput, on_preparation: TellPreparation
-) -> tuple[Capture, tuple[str, ...]]:
-    """The capture of a motion, and warnings about the input."""
+) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
+    """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
     loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles)
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
-    return motion_capture(job, prior, loaded), loaded.warnings
+    return motion_capture(job, prior, loaded), loaded
 
 
 def _begin_video(
     job: Job, options: Options, on_input: TellInput, on_preparation: TellPreparation
-) -> tuple[Capture, tuple[str, ...]]:
-    """The capture of a video or masks, tracked, and warnings about the input."""
+) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
+    """The capture of a video or masks, tracked."""
     prior = video_prior(options.prior, job.character)
     job.check_folder()
     if options.reference is not None:
@@ -184,7 +194,7 @@ def _begin_video(
     job.make_room()
     on_input(loaded)
     capture = video_capture(job, prior, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
-    return capture, loaded.warnings
+    return capture, loaded
 
 
 def load(folder: Path | str) -> Capture:

@@ -15,8 +15,8 @@ from mocap2ctrl import __version__
 from mocap2ctrl.errors import FitError, Mocap2CtrlError
 
 COMMANDS = {
-    "fit": "fit a physics controller to a motion; writes a capture folder",
-    "evaluate": "joint error and falls of a capture's controller",
+    "fit": "fit a physics controller to a video or a motion; writes a capture folder",
+    "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "train-prior": "learn a pose prior from motion files",

@@ -97,12 +97,13 @@ def video_capture(
     run: Mapping[str, Any],
 ) -> Capture:
     """A capture, not yet fitted, whose reference is a track; arguments as for `tracked_capture`."""
+    told = {"energy": found.energy, "parts": dict(found.parts), "hypotheses": list(found.hypotheses)}
     clip = replace(
         found.clip,
         name=silhouettes.name,
         loop=False,
         ends_standing=ends_standing(found.clip, found.character),
-        provenance={**silhouettes.provenance, **found.clip.provenance},
+        provenance={**silhouettes.provenance, **found.clip.provenance, "track": told},
     )
     return Capture(
         folder=folder,

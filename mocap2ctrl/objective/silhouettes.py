@@ -66,7 +66,10 @@ def silhouette_distances(view: View, positions: Array, orientations: Array, fram
         frames: (F,) which silhouette each frame is compared with.
     """
     index = np.ascontiguousarray(frames, np.int64)
-    return np.asarray(_distances(view, np.ascontiguousarray(positions), np.ascontiguousarray(orientations), index))
+    place, turn = (
+        np.require(a, float, ["C", "W"]) for a in (positions, orientations)
+    )  # read-only is another type to numba
+    return np.asarray(_distances(view, place, turn, index))
 
 
 def compile_silhouettes(view: View) -> None:

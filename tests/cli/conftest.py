@@ -17,6 +17,7 @@ from mocap2ctrl.fit import config
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
+from mocap2ctrl.track.tracker import TrackConfig
 
 WALK = "humanoid3d_walk"
 
@@ -70,9 +71,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="session", autouse=True)
 def tiny_budget() -> Iterator[None]:
-    """A budget called `tiny`, for fits of a second."""
+    """A budget called `tiny`, for fits of a second, and tracks of a second."""
+    tracking = TrackConfig(candidates=8, headings=4, hypotheses=2, explored=1, finished=1, rounds=1, moves=1)
+    tiny = replace(config.budget("quick"), generations=4, tracking=tracking)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(config.BUDGETS, "tiny", replace(config.budget("quick"), generations=4))  # type: ignore[arg-type]
+        patch.setitem(config.BUDGETS, "tiny", tiny)  # type: ignore[arg-type]
         yield
 
 

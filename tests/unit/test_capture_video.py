@@ -65,7 +65,7 @@ def test_masks_take_one_bit_a_pixel(seen: Path) -> None:
         assert all(data[name].dtype != object for name in data.files)
 
 
-def test_a_video_that_is_being_tracked_can_be_told_from_one_that_is_damaged(self, seen: Path, tmp_path: Path) -> None:
+def test_a_video_that_is_being_tracked_can_be_told_from_one_that_is_damaged(seen: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(seen, tmp_path / "walk")
     (folder / TARGET).unlink()
     with pytest.raises(CaptureError, match=r"target\.npz: cannot be read"):

@@ -13,7 +13,13 @@ from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry.masks import masks_at_rate, signed_distances
 from mocap2ctrl.geometry.rasteriser import rasterise
-from mocap2ctrl.objective.silhouettes import _equation_9, silhouette_distances, view_of
+from mocap2ctrl.objective.silhouettes import (
+    _distances,
+    _equation_9,
+    compile_silhouettes,
+    silhouette_distances,
+    view_of,
+)
 from mocap2ctrl.objective.target import SilhouetteTarget, marker_target, silhouette_target
 from mocap2ctrl.objective.terms import Objective, TermValue, Weights
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
@@ -213,3 +219,17 @@ def test_a_target_keeps_camera_girth_and_rate() -> None:
     target = silhouette_target(Silhouettes("box", 25.0, masks, camera), 1.1, 30.0)
     assert (target.fps, target.girth, len(target), target.last_seen) == (30.0, 1.1, 31, 30)
     assert target.camera is camera
+
+
+def test_warming_up_compiles_what_evaluations_need(character: Character, clip: MotionClip) -> None:
+    """A second variant would cost each worker of a first fit many seconds."""
+    objective = objective_of(character, clip, image_of(character, clip), Weights(silhouette=1.0))
+    assert objective.view is not None
+    compile_silhouettes(objective.view)
+    compiled = list(_distances.signatures)
+    rollouts = rollouts_of(character, clip)
+    terms_of(objective, rollouts)
+    for name in ("positions", "orientations"):
+        getattr(rollouts, name).setflags(write=False)
+    terms_of(objective, rollouts)
+    assert list(_distances.signatures) == compiled
