@@ -167,6 +167,19 @@ def _take_picture(picture, frames, tree, view, body):  # type: ignore[no-untyped
 
 
 @njit
+def _taper(bx, by, br):  # type: ignore[no-untyped-def]
+    """Where the circles between two end circles come nearest to a pixel.
+
+    The circles' centres move by (bx, by) and their radii by br as s goes from 0 to 1. For a pixel at p from the first centre
+    it is s = first + p . along + lean |p x along|: the distance less the radius is least there.
+    """
+    squared = bx * bx + by * by
+    if squared <= br * br + TINY:  # one circle holds the other
+        return (1.0 if br > 0.0 else 0.0), 0.0, 0.0, 0.0
+    return 0.0, bx / squared, by / squared, br / math.sqrt(squared - br * br)
+
+
+@njit
 def _draw_distance(picture, c, margin, step):  # type: ignore[no-untyped-def]
     """Lowers the distances of the pixels within `margin` of capsule `c` to theirs from it."""
     height, width = picture.nearest.shape
@@ -175,11 +188,12 @@ def _draw_distance(picture, c, margin, step):  # type: ignore[no-untyped-def]
     reach = margin + max(ar, ar + br)
     x0, x1 = max(0, math.ceil(min(ax, ax + bx) - reach)), min(width - 1, math.floor(max(ax, ax + bx) + reach))
     y0, y1 = max(0, math.ceil(min(ay, ay + by) - reach)), min(height - 1, math.floor(max(ay, ay + by) + reach))
-    inverse = 1.0 / max(bx * bx + by * by, TINY)
+    first, along_x, along_y, lean = _taper(bx, by, br)
     for v in range((y0 + step - 1) // step * step, y1 + 1, step):
         for u in range((x0 + step - 1) // step * step, x1 + 1, step):
             px, py = u - ax, v - ay
-            s = min(1.0, max(0.0, (px * bx + py * by) * inverse))
+            s = first + px * along_x + py * along_y + lean * abs(px * along_y - py * along_x)
+            s = min(1.0, max(0.0, s))
             dx, dy = px - s * bx, py - s * by
             radius = ar + s * br
             limit = picture.nearest[v, u] + radius
@@ -221,9 +235,12 @@ def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[
     circle, ends = picture.circle, picture.ends
     ax, ay = circle[c, 0, 0], circle[c, 0, 1]
     bx, by = circle[c, 1, 0] - ax, circle[c, 1, 1] - ay
-    s = min(1.0, max(0.0, ((u - ax) * bx + (v - ay) * by) / max(bx * bx + by * by, TINY)))
-    x, y = ax + s * bx, ay + s * by
-    radius = circle[c, 0, 2] + s * (circle[c, 1, 2] - circle[c, 0, 2])
+    br = circle[c, 1, 2] - circle[c, 0, 2]
+    first, along_x, along_y, lean = _taper(bx, by, br)
+    px, py = u - ax, v - ay
+    s = first + px * along_x + py * along_y + lean * abs(px * along_y - py * along_x)
+    s = min(1.0, max(0.0, s))
+    x, y, radius = ax + s * bx, ay + s * by, circle[c, 0, 2] + s * br
     length = math.hypot(u - x, v - y) + 1e-9
     nx, ny = (u - x) / length, (v - y) / length
     # s runs along the image; along the capsule in space, depth makes it another fraction.
