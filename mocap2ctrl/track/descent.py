@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solveh_banded
 
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.track.energy import Equations, equations, standing_weights
+from mocap2ctrl.track.energy import Equations, belief_at, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, NEAR, Evidence
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.types import Array
@@ -79,7 +79,7 @@ def descend(
     for level in levels:
         path, body = _descend_level(evidence, path, body, level, frozen, fit_body)
     tau_m, pixel_step, _ = levels[-1]
-    last = equations(evidence, path, body, standing_weights(evidence, path, body), tau_m, pixel_step, False)
+    last = equations(evidence, path, body, belief_at(evidence, path, body), tau_m, pixel_step, False)
     return Fitted(path, body, last.energy, last.parts)
 
 
@@ -88,12 +88,12 @@ def _descend_level(
 ) -> tuple[Path, Array]:
     damping = FIRST_DAMPING
     for _ in range(level.steps):
-        standing = standing_weights(evidence, path, body)
-        here = equations(evidence, path, body, standing, level.tau_m, level.pixel_step)
+        belief = belief_at(evidence, path, body)
+        here = equations(evidence, path, body, belief, level.tau_m, level.pixel_step)
         for _ in range(TRIES):
             moves, growth = _step(here, damping, frozen, fit_body)
             there = path.moved(moves), np.clip(body + growth, SMALLEST_FACTOR, LARGEST_FACTOR)
-            judged = equations(evidence, *there, standing, level.tau_m, level.pixel_step, derivatives=False)
+            judged = equations(evidence, *there, belief, level.tau_m, level.pixel_step, derivatives=False)
             if judged.energy < here.energy:
                 path, body = there
                 damping = max(0.3 * damping, LEAST_DAMPING)

@@ -6,6 +6,7 @@ Frames are coupled with their two neighbours only, and all with the four factors
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,18 @@ from mocap2ctrl.track.outline import outline_equations
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.tree import BODY, ROOT, points_with_jacobian
 from mocap2ctrl.types import Array
+
+
+class Belief(NamedTuple):
+    """Weights that a step takes for granted.
+
+    Attributes:
+        standing: (T, N) how surely each sole point stands.
+        alike: (T,) how much the legs do the same.
+    """
+
+    standing: Array
+    alike: Array
 
 
 @dataclass(eq=False)
@@ -49,7 +62,7 @@ def equations(
     evidence: Evidence,
     path: Path,
     body: Array,
-    standing: Array,
+    belief: Belief,
     tau_m: float,
     pixel_step: int,
     derivatives: bool = True,
@@ -60,7 +73,7 @@ def equations(
         evidence: of the path's frames.
         path: where.
         body: (4,) factors of `BODY`.
-        standing: (T, N) how much each sole point counts as standing, fixed while energies are compared.
+        belief: what is taken for granted; fixed while energies are compared.
         tau_m: softness of outlines, one of `SOFTNESS_M`.
         pixel_step: only every so manieth pixel is looked at.
         derivatives: whether gradient and matrix are wanted.
@@ -70,7 +83,8 @@ def equations(
     _limits(evidence, path, result)
     _proportions(evidence, body, result)
     _smoothness(evidence, path, result)
-    _feet(evidence, path, body, standing, result)
+    _symmetry(evidence, path, belief.alike, result)
+    _feet(evidence, path, body, belief.standing, result)
     return result
 
 
@@ -214,7 +228,34 @@ def _products(a: Array, b: Array) -> Array:
     return np.asarray(left.transpose(0, 2, 1) @ right)
 
 
-def standing_weights(evidence: Evidence, path: Path, body: Array) -> Array:
+def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -> None:
+    """Arms that do the same while the legs do: of two arms that cover each other, the outline shows one."""
+    sides, precision = evidence.sides, alike / evidence.weights.symmetry**2
+    arms, size = sides.arms, len(sides.arms)
+    other, sign = sides.source[arms], sides.sign[arms]
+    difference = path.angles[:, arms] - sign * path.angles[:, other]
+    result.parts["symmetry"] = 0.25 * float(np.sum(precision[:, None] * difference**2))  # each pair is there twice
+    if result.derivatives:
+        pulled = 0.5 * precision[:, None] * difference
+        result.gradient[:, ROOT + arms] += 2.0 * pulled
+        result.within[:, ROOT + arms, ROOT + arms] += np.repeat(precision[:, None], size, axis=1)
+        result.within[:, ROOT + arms, ROOT + other] -= precision[:, None] * sign
+
+
+def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:
+    """What a path says of its own contacts and symmetry."""
+    return Belief(_standing(evidence, path, body), _alike(evidence, path))
+
+
+def _alike(evidence: Evidence, path: Path) -> Array:
+    """(T,) from 0 to 1, how much the legs do the same."""
+    sides = evidence.sides
+    legs = sides.legs
+    difference = path.angles[:, legs] - sides.sign[legs] * path.angles[:, sides.source[legs]]
+    return np.asarray(np.exp(-np.mean(difference**2, axis=1) / evidence.weights.alike**2))
+
+
+def _standing(evidence: Evidence, path: Path, body: Array) -> Array:
     """(T, N) from 0 to 1, how surely each sole point stands: low and slow."""
     w = evidence.weights
     segment, local, radius = evidence.soles

@@ -11,6 +11,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.masks import signed_distances
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.track.outline import View, softened, view_of
+from mocap2ctrl.track.path import Sides, sides_of
 from mocap2ctrl.track.pose_gaussian import PoseGaussian, pose_gaussian
 from mocap2ctrl.track.tree import Tree, tree_of
 from mocap2ctrl.types import Array, Silhouettes
@@ -44,6 +45,8 @@ class TrackWeights:
         contact_height_m: of a foot's lowest point that may be standing, metres.
         contact_speed: of a standing foot's lowest point, m/s.
         girth, length: of the body's factors, around 1.
+        symmetry: between the angles of left and right arm, while the legs do the same, radians.
+        alike: between the angles of legs that do the same, radians.
         slip_speed: how fast a foot must be to be certainly not standing, m/s.
     """
 
@@ -58,6 +61,8 @@ class TrackWeights:
     contact_height_m: float = 0.03
     contact_speed: float = 0.15
     slip_speed: float = 1.0
+    symmetry: float = 0.4
+    alike: float = 0.15
     girth: float = 0.2
     length: float = 0.03
 
@@ -73,6 +78,7 @@ class Evidence:
         seen: (T,) whether a frame has a silhouette.
         pixels_per_m: of the person.
         prior: over poses.
+        sides: of the body.
         soles: segments (N,), points (N, 3) and radii (N,) of the soles.
         weights: how much each counts.
     """
@@ -84,6 +90,7 @@ class Evidence:
     seen: npt.NDArray[np.bool_]
     pixels_per_m: float
     prior: PoseGaussian
+    sides: Sides
     soles: tuple[npt.NDArray[np.int64], Array, Array]
     weights: TrackWeights = field(default_factory=TrackWeights)
 
@@ -110,6 +117,7 @@ def evidence_of(
         seen=seen,
         pixels_per_m=scale,
         prior=pose_gaussian(prior),
+        sides=sides_of(character),
         soles=_soles(character),
         weights=weights or TrackWeights(),
     )

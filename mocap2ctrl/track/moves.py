@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.track.descent import Fitted, Level, descend
-from mocap2ctrl.track.energy import equations, standing_weights
+from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
 from mocap2ctrl.track.path import Path, Sides, joined
 from mocap2ctrl.track.tree import Points, points_with_jacobian
@@ -114,5 +114,4 @@ def _tried(evidence: Evidence, fit: Fitted, move: Move, sides: Sides) -> tuple[f
 
 def _energy(window: Evidence, part: Path, body: Array) -> float:
     """Energy of a part of a path."""
-    standing = standing_weights(window, part, body)
-    return equations(window, part, body, standing, MIDDLE, 2, derivatives=False).energy
+    return equations(window, part, body, belief_at(window, part, body), MIDDLE, 2, derivatives=False).energy

@@ -19,7 +19,7 @@ from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.moves import crossing_moves, improved, random_move
-from mocap2ctrl.track.path import Path, sides_of
+from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tree import BODY, Points
 from mocap2ctrl.types import MotionClip, Silhouettes
@@ -164,7 +164,7 @@ class _Search:
     ) -> None:
         self._evidence, self._silhouettes, self._character, self._prior = evidence, silhouettes, character, prior
         self._config, self._saved, self._executor, self._tell = config, saved, executor, tell
-        self._sides = sides_of(character)
+        self._sides = evidence.sides
         points = character.evaluation_points
         self._points: Points = (np.array([p.segment for p in points]), np.array([p.at for p in points]))
         names = [f"{side}_{joint}" for joint in ("ankle", "wrist") for side in SIDES]

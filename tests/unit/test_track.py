@@ -19,7 +19,7 @@ from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, ROUGH, Level, descend
-from mocap2ctrl.track.energy import equations, standing_weights
+from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
 from mocap2ctrl.track.outline import softened
 from mocap2ctrl.track.path import Path as Poses
@@ -129,12 +129,12 @@ def test_derivatives_of_points(character: Character, walk: MotionClip):
 
 def test_gradient_of_the_energy(evidence: Evidence, walk: MotionClip):
     window, path, body = evidence.window(0, 4), shaken(poses(walk).part(0, 4), 0.05), np.array([1.1, 0.97, 1.03, 1.02])
-    standing = standing_weights(window, path, body)
+    belief = belief_at(window, path, body)
 
     def energy(step: Array, growth: Array) -> float:
-        return equations(window, path.moved(step), body + growth, standing, MIDDLE, 1, derivatives=False).energy
+        return equations(window, path.moved(step), body + growth, belief, MIDDLE, 1, derivatives=False).energy
 
-    here = equations(window, path, body, standing, MIDDLE, 1)
+    here = equations(window, path, body, belief, MIDDLE, 1)
     size, eps = here.gradient.shape[1], 1e-5
     for k in range(size + 4):
         step, growth = np.zeros((4, size)), np.zeros(4)
@@ -149,8 +149,8 @@ def test_gradient_of_the_energy(evidence: Evidence, walk: MotionClip):
 
 def test_energy_is_the_same_with_and_without_derivatives(evidence: Evidence, walk: MotionClip):
     path = shaken(poses(walk), 0.05)
-    standing = standing_weights(evidence, path, STANDARD)
-    with_, without = (equations(evidence, path, STANDARD, standing, MIDDLE, 1, d) for d in (True, False))
+    belief = belief_at(evidence, path, STANDARD)
+    with_, without = (equations(evidence, path, STANDARD, belief, MIDDLE, 1, d) for d in (True, False))
     assert with_.parts == pytest.approx(without.parts)
 
 
