@@ -263,7 +263,7 @@ class _Watch:
                 generation=g.generation,
                 evaluations=g.evaluations,
                 cost=g.cost,
-                terms=g.terms,
+                terms={name: value for name, value in g.terms.items() if self._seen or name != "silhouette"},
             )
         self._stages = max(self._stages, g.stages)
         within = (self._finished + g.generation / g.generations) / self._stages

@@ -9,17 +9,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 
+from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.cli.main import main
 from mocap2ctrl.fit import config
+from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
+from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.track.tracker import TrackConfig
+from mocap2ctrl.types import Camera
+from mocap2ctrl.video.camera_file import save_camera
 
 WALK = "humanoid3d_walk"
+TINY = ("--budget", "tiny", "--workers", 1)
+CAMERA = Camera(
+    "side",
+    (192, 144),
+    [[120.0, 0.0, 95.5], [0.0, 120.0, 71.5], [0.0, 0.0, 1.0]],
+    [np.pi / 2, 0.0, 0.0],
+    [-0.3, 0.9, 3.0],
+)
 
 
 @dataclass(frozen=True)
@@ -120,6 +136,43 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, walk_bvh: Path) -> Fitted:
 def capture(fitted: Fitted, tmp_path: Path) -> Path:
     """A copy of the session's capture."""
     return shutil.copytree(fitted.folder, tmp_path / "capture")
+
+
+@dataclass(frozen=True)
+class Filmed:
+    """A walk as a camera saw it: masks with their camera beside them, and the truth."""
+
+    folder: Path
+
+    @property
+    def masks(self) -> str:
+        """`FILE.npz:KEY`."""
+        return f"{self.folder / 'stroll.npz'}:stroll"
+
+    @property
+    def truth(self) -> Path:
+        """What was performed."""
+        return self.folder / "stroll.truth.npz"
+
+
+@pytest.fixture(scope="session")
+def filmed(tmp_path_factory: pytest.TempPathFactory, walk: str, character: Character) -> Filmed:
+    folder = tmp_path_factory.mktemp("filmed")
+    clip = replace(load_motion(walk, character, time_range=(0.0, 0.4)).clip, loop=False)
+    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    shape = body_shape(character)
+    masks = rasterise(capsule_ends(shape, *frames), 1.1 * shape.radii, CAMERA)
+    np.savez(folder / "stroll.npz", stroll=masks, fps=30.0)
+    save_camera(folder / "stroll.toml", CAMERA)
+    write_motion(folder / "stroll.truth.npz", clip, character)
+    with np.load(folder / "stroll.truth.npz") as data:
+        arrays = {name: data[name] for name in data.files}
+    np.savez(folder / "stroll.truth.npz", **arrays, points_m=evaluation_points(character, *frames))
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    for number, mask in enumerate(masks):
+        cv2.imwrite(str(pictures / f"{number}.png"), mask.astype(np.uint8) * 255)
+    return Filmed(folder)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_fit import needs_walk
 from tiny_video import silhouettes_of, tiny_config, true_track, walk_prior
 
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
@@ -20,6 +21,8 @@ from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps, silhouette_
 from mocap2ctrl.evaluation.video import evaluate_video, ground_rule, video_judged_seconds, video_part
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.video import video_capture
+from mocap2ctrl.motion.bvh_writer import write_bvh
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.types import Array, MotionClip
 
@@ -219,6 +222,18 @@ class TestReferenceFiles:
         assert video_judged_seconds(capture, reference) == pytest.approx(
             0.6 + (1.0 if reference.clip.ends_standing else 0.0)
         )
+
+    @needs_walk
+    def test_a_motion_file_is_retargeted_to_the_capture_s_height(self, tmp_path: Path, character: Character) -> None:
+        """A walk as BVH, without a height of its own; the same world place as in the file."""
+        clip = replace(load_motion("humanoid3d_walk", character).clip, loop=False)
+        write_bvh(tmp_path / "walk.bvh", clip, character)
+        reference = load_reference(tmp_path / "walk.bvh", character.height_m, (0.2, 0.8))
+        assert reference.character.height_m == character.height_m
+        assert reference.source_points is not None
+        assert len(reference.source_points) == len(reference.clip)
+        expected = load_motion(tmp_path / "walk.bvh", character).clip.root_position[6:25]
+        np.testing.assert_allclose(reference.clip.root_position, expected, atol=1e-9)
 
     def test_a_reference_that_ends_too_early_is_refused(self, tmp_path: Path, character: Character) -> None:
         path = self.written(tmp_path / "truth.npz", character)
