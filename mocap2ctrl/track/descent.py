@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solveh_banded
+from scipy.linalg import cholesky_banded, solveh_banded
+from scipy.linalg.lapack import dtbtrs
 
 from mocap2ctrl.compiled import njit
 from mocap2ctrl.track.energy import Equations, belief_at, equations
@@ -123,6 +124,18 @@ def _step(here: Equations, damping: float, frozen: tuple[int, int], fit_body: bo
     moves[: frozen[0]] = 0.0
     moves[count - frozen[1] :] = 0.0
     return moves, growth
+
+
+def random_step(here: Equations, frozen: tuple[int, int], rng: np.random.Generator) -> Array:
+    """(T, D) one draw from the Gaussian whose inverse covariance is the matrix at a point; frozen frames do not move."""
+    count, size = here.gradient.shape
+    band = _band(here.within, here.next, here.second, LEAST_DAMPING, *frozen)
+    lower = cholesky_banded(band, lower=True, overwrite_ab=True, check_finite=False)
+    step, _ = dtbtrs(lower, rng.standard_normal((count * size, 1)), uplo="L", trans="T")
+    step = step.reshape(count, size)
+    step[: frozen[0]] = 0.0
+    step[count - frozen[1] :] = 0.0
+    return np.asarray(step)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Improvements of a whole track: exchange limbs in an interval, or take them over from another hypothesis, and keep what pays."""
+"""Improvements of a whole track: exchange limbs in an interval, borrow them from another hypothesis, shake; keep what pays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mocap2ctrl.track.descent import Fitted, Level, descend
+from mocap2ctrl.track.descent import LONGEST_STEP, Fitted, Level, descend, random_step
 from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
 from mocap2ctrl.track.path import Path, Sides, joined
@@ -20,8 +20,11 @@ MARGIN = 6
 SEAM = 2
 """Of these, frames next to the rest of the path that stay; the smoothness terms need two."""
 LONGEST = 24
-TO_THE_END, FROM_THE_BEGINNING, BORROWED = 0.2, 0.2, 0.4
-"""Shares of moves: that last to the end, that last from the beginning, that take over instead of exchanging."""
+SHAKEN, BORROWED = 0.6, 0.6
+"""Shares of random moves that shake the path, and of the others that take over instead of exchanging."""
+
+SHAKES = (2.0, 4.0, 8.0)
+"""Lengths of shakes, standard deviations."""
 
 LEAST_GAIN = 1.0
 
@@ -31,22 +34,43 @@ SETTLE = (Level(FAR, 2, 4), Level(MIDDLE, 2, 6))
 
 
 class Move(NamedTuple):
-    """One change of some hinges in the frames `begin` up to `end`: exchanged with the other side, or taken from `source`."""
+    """A path that was changed in the frames `begin` up to `end`."""
 
     begin: int
     end: int
-    hinges: np.ndarray
-    source: Path | None
+    changed: Path
 
-    def applied(self, path: Path, sides: Sides) -> Path:
-        """The changed path."""
-        part = slice(self.begin, self.end)
-        angles = np.array(path.angles)
-        if self.source is None:
-            angles[part] = sides.exchanged(angles[part], self.hinges)
-        else:
-            angles[part, self.hinges] = self.source.angles[part, self.hinges]
-        return path.with_angles(angles)
+
+def exchanged(path: Path, begin: int, end: int, hinges: np.ndarray, sides: Sides) -> Move:
+    """Some hinges exchanged with the other side."""
+    angles = np.array(path.angles)
+    angles[begin:end] = sides.exchanged(angles[begin:end], hinges)
+    return Move(begin, end, path.with_angles(angles))
+
+
+def borrowed(path: Path, begin: int, end: int, hinges: np.ndarray, source: Path) -> Move:
+    """Some hinges taken from another path."""
+    angles = np.array(path.angles)
+    angles[begin:end, hinges] = source.angles[begin:end, hinges]
+    return Move(begin, end, path.with_angles(angles))
+
+
+def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, rng: np.random.Generator) -> Move:
+    """A step `scale` standard deviations long in what the evidence leaves open.
+
+    Drawn from the Gaussian that the energy looks like around the path; long steps along its uncertain directions reach the
+    next minimum (covariance scaled sampling, Sminchisescu and Triggs 2001).
+    """
+    window, part = evidence.window(begin, end), fit.path.part(begin, end)
+    here = equations(window, part, fit.body, belief_at(window, part, fit.body), MIDDLE, 2)
+    step = scale * random_step(here, seams(begin, end, len(evidence.seen)), rng)
+    moved = part.moved(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
+    return Move(begin, end, joined(fit.path.part(0, begin), moved, fit.path.part(end, fit.path.frames)))
+
+
+def seams(begin: int, end: int, total: int) -> tuple[int, int]:
+    """How many frames at both ends of a window belong to the rest of the path."""
+    return (SEAM if begin else 0, SEAM if end < total else 0)
 
 
 def crossing_moves(evidence: Evidence, path: Path, body: Array, sides: Sides, ends: Points) -> list[Move]:
@@ -68,7 +92,8 @@ def crossing_moves(evidence: Evidence, path: Path, body: Array, sides: Sides, en
     moves = []
     for hinges, (left, right) in zip(sides.groups, ((0, 1), (2, 3), (0, 1)), strict=True):
         moments = [0, *_meetings(np.linalg.norm(across[:, left] - across[:, right], axis=-1)), path.frames]
-        moves += [Move(a, b, hinges, None) for i, a in enumerate(moments) for b in moments[i + 1 :] if b - a > 1]
+        spans = [(a, b) for i, a in enumerate(moments) for b in moments[i + 1 :] if b - a > 1]
+        moves += [exchanged(path, a, b, hinges, sides) for a, b in spans]
     return moves
 
 
@@ -79,34 +104,35 @@ def _meetings(distance: Array) -> list[int]:
     return [int(t) for t in inner[least & (distance[inner] < MEETING_M)]]
 
 
-def random_move(rng: np.random.Generator, frames: int, sides: Sides, others: Sequence[Path]) -> Move:
+def random_move(
+    evidence: Evidence, fit: Fitted, others: Sequence[Path], sides: Sides, rng: np.random.Generator
+) -> Move:
     """A move over a random interval."""
+    frames = fit.path.frames
     length = int(rng.integers(3, LONGEST + 1))
     begin = int(rng.integers(-length // 2, max(frames - 2, 1)))
-    begin, end = max(begin, 0), min(begin + length, frames)
-    kind = rng.random()
-    if kind < TO_THE_END:
-        end = frames
-    elif kind < TO_THE_END + FROM_THE_BEGINNING:
-        begin = 0
+    begin, end = max(begin, 0), max(min(begin + length, frames), begin + 1)
+    if rng.random() < SHAKEN:
+        margins = max(0, begin - MARGIN), min(frames, end + MARGIN)
+        return shaken(evidence, fit, *margins, float(rng.choice(SHAKES)), rng)
     hinges = sides.groups[int(rng.integers(len(sides.groups)))]
-    borrow = rng.random() < BORROWED and len(others) > 0
-    return Move(begin, max(end, begin + 1), hinges, others[int(rng.integers(len(others)))] if borrow else None)
+    if others and rng.random() < BORROWED:
+        return borrowed(fit.path, begin, end, hinges, others[int(rng.integers(len(others)))])
+    return exchanged(fit.path, begin, end, hinges, sides)
 
 
-def improved(evidence: Evidence, fit: Fitted, moves: Sequence[Move], sides: Sides, executor: Executor) -> Fitted | None:
+def improved(evidence: Evidence, fit: Fitted, moves: Sequence[Move], executor: Executor) -> Fitted | None:
     """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays."""
-    tried = list(executor.map(lambda move: _tried(evidence, fit, move, sides), moves))
+    tried = list(executor.map(lambda move: _tried(evidence, fit, move), moves))
     gain, path = max(tried, key=lambda result: result[0])
     return Fitted(path, fit.body, fit.energy - gain, fit.parts) if gain > LEAST_GAIN else None
 
 
-def _tried(evidence: Evidence, fit: Fitted, move: Move, sides: Sides) -> tuple[float, Path]:
+def _tried(evidence: Evidence, fit: Fitted, move: Move) -> tuple[float, Path]:
     total = len(evidence.seen)
     begin, end = max(0, move.begin - MARGIN), min(total, move.end + MARGIN)
-    window, frozen = evidence.window(begin, end), (SEAM if begin else 0, SEAM if end < total else 0)
-    changed = move.applied(fit.path, sides)
-    settled = descend(window, changed.part(begin, end), fit.body, SETTLE, frozen=frozen)
+    window = evidence.window(begin, end)
+    settled = descend(window, move.changed.part(begin, end), fit.body, SETTLE, frozen=seams(begin, end, total))
     path = joined(fit.path.part(0, begin), settled.path, fit.path.part(end, total))
     before, after = (_energy(window, p.part(begin, end), fit.body) for p in (fit.path, path))
     return before - after, path

@@ -53,9 +53,9 @@ class TrackConfig:
     step_s: float = 0.134
     finished: int = 6
     crossings: int = 4
-    rounds: int = 12
+    rounds: int = 16
     moves: int = 8
-    patience: int = 4
+    patience: int = 6
 
 
 QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, crossings=2, rounds=4, patience=2)
@@ -231,8 +231,8 @@ class _Search:
         for number in range(config.rounds):
             self._tell(0.85 + 0.1 * number / config.rounds, "left and right")
             rng = np.random.default_rng([seed, number])
-            moves = [random_move(rng, best.path.frames, self._sides, others) for _ in range(config.moves)]
-            better = improved(self._evidence, best, moves, self._sides, self._executor)
+            moves = [random_move(self._evidence, best, others, self._sides, rng) for _ in range(config.moves)]
+            better = improved(self._evidence, best, moves, self._executor)
             best, failures = (best, failures + 1) if better is None else (better, 0)
             if failures == config.patience:
                 break
@@ -246,7 +246,7 @@ class _Search:
         for number in range(config.crossings):
             self._tell(0.75 + 0.1 * number / config.crossings, "left and right")
             moves = crossing_moves(self._evidence, fit.path, fit.body, self._sides, self._ends)
-            better = improved(self._evidence, fit, moves, self._sides, self._executor)
+            better = improved(self._evidence, fit, moves, self._executor)
             if better is None:
                 break
             fit = better
