@@ -5,8 +5,8 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-# Folder of the repository, and of the package in a wheel, to the files that are shipped.
-ARTEFACTS = {"priors": "*.npz"}
+# Folders of the repository, what they are called in the package, and the files that are shipped.
+ARTEFACTS = (("priors", "priors", "*.npz"), ("video", "footage", "*.*"))
 PACKAGE = "mocap2ctrl"
 
 
@@ -32,8 +32,8 @@ class BuildWithArtefacts(build_py):
         target = Path(self.build_lib) / PACKAGE
         return [
             (str(file), str(target / folder / file.name))
-            for folder, pattern in ARTEFACTS.items()
-            for file in sorted(Path(folder).glob(pattern))
+            for source, folder, pattern in ARTEFACTS
+            for file in sorted(Path(source).glob(pattern))
         ]
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
 
 EPILOG = """examples:
-  mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml
+  mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml. Without a file
+                                                       of that name it is sample footage, as are jump.mp4 and spinkick.mp4
   mocap2ctrl fit walk.mp4 --camera studio.toml:left --background empty.jpg --height 1.82
   mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
   mocap2ctrl fit walk.bvh
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="a video; masks (FILE.npz:KEY or a folder of PNGs); a .bvh, a DeepMimic .txt, or a clip's name in pybullet_data",
+        help="a video; masks (FILE.npz:KEY or a folder of PNGs); a .bvh, a DeepMimic .txt; or the name of sample footage or of a "
+        "clip in pybullet_data",
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="the capture folder (default: captures/<input's name>)")
     parser.add_argument("--budget", default="default", help="quick, default or thorough")

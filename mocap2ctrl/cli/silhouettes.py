@@ -115,8 +115,11 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     from mocap2ctrl.video.camera_file import camera_for_size, load_camera
     from mocap2ctrl.video.extract import from_masks, from_video
     from mocap2ctrl.video.mask_files import is_mask_spec
-    from mocap2ctrl.video.silhouettes import input_file, seen_by
+    from mocap2ctrl.video.samples import VIDEO, shipped_file
+    from mocap2ctrl.video.silhouettes import input_file, sample_note, seen_by
 
+    shipped = shipped_file(options.video, VIDEO)
+    video = shipped or options.video
     camera = load_camera(options.camera) if options.camera else None
     time_range = tuple(options.time_range) if options.time_range else None
     if is_mask_spec(options.video):
@@ -126,17 +129,18 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     else:
         with StepDisplay("silhouettes") as display:
             found = from_video(
-                options.video,
+                video,
                 fps=options.fps,
                 time_range=time_range,
                 plate=options.background,
                 method=options.method,
                 progress=display.step,
             )
+    notes = () if shipped is None else (sample_note(shipped),)
     if camera is None:
-        return found, found.notes
+        return found, (*notes, *found.notes)
     fitting = camera_for_size(camera, found.source_size)
-    return found, seen_by(found, fitting, input_file(options.video), f"camera: {options.camera}").notes
+    return found, (*notes, *seen_by(found, fitting, input_file(video), f"camera: {options.camera}").notes)
 
 
 class StepDisplay:

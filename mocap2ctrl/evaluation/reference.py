@@ -14,6 +14,7 @@ from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.motion.load import ends_standing, load_motion
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.video.samples import TRUTH, shipped_file
 
 SHORTEST_S = 0.1
 
@@ -54,13 +55,14 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
 
     Args:
         path: an `.npz` as `motion.npz.write_motion` writes it, with or without `points_m` (T, E, 3) of the body that was filmed,
-            or a motion file of any other kind; its time 0 is the video's.
+            or a motion file of any other kind, or the name of a sample video's truth; its time 0 is the video's.
         height_m: of the body that a motion file without a height is retargeted to.
         part: seconds of the video that the capture was fitted to; all if not given.
 
     Raises:
         MotionFileError: it cannot be read, or ends before the part begins.
     """
+    path = shipped_file(path, TRUTH) or path
     if Path(path).suffix.lower() == ".npz":
         character, clip, points = _from_npz(Path(path))
     else:

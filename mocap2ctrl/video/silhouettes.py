@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mocap2ctrl.errors import CameraError
@@ -13,6 +13,7 @@ from mocap2ctrl.video.decode import Image, Progress, probe
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.region import undistortion, working_region
+from mocap2ctrl.video.samples import VIDEO, shipped_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ def load_silhouettes(
     """Reads a video or masks, and the camera that saw them.
 
     Args:
-        spec: a video, `FILE.npz:KEY`, or a folder of PNGs.
+        spec: a video, or the name of one that is shipped; `FILE.npz:KEY`, or a folder of PNGs.
         camera: `FILE.toml`, `FILE.toml:NAME`, or a camera; by default the file `<video's name>.toml` beside the input.
         fps: frames a second; by default the input's own, or a whole fraction of it near 30. For masks whose file does not
             say, their rate.
@@ -60,14 +61,26 @@ def load_silhouettes(
         VideoError: the input cannot be used; says why and what to do.
         CameraError: there is no camera, or it is not of this input.
     """
-    own, note = find_camera(spec, camera)
+    shipped = shipped_file(spec, VIDEO)
+    spec = spec if shipped is None else shipped
     if is_mask_spec(spec):
         found = from_masks(spec, fps=fps, time_range=time_range)
+        own, note = find_camera(spec, camera)
         own = camera_for_size(own, found.source_size, "the masks")
     else:
-        own = camera_for_size(own, probe(spec).size)  # before the long work
+        size = probe(
+            spec
+        ).size  # a file that is no video is told before a camera that is missing, both before the long work
+        own, note = find_camera(spec, camera)
+        own = camera_for_size(own, size)
         found = from_video(spec, fps=fps, time_range=time_range, plate=background, method=method, progress=progress)
-    return seen_by(found, own, input_file(spec), note)
+    seen = seen_by(found, own, input_file(spec), note)
+    return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
+
+
+def sample_note(file: Path) -> str:
+    """What a user is told whose input was found among the sample footage."""
+    return f"video: {file}, sample footage; there is no {file.name} here"
 
 
 def find_camera(spec: str | Path, camera: str | Path | Camera | None) -> tuple[Camera, str]:

@@ -112,6 +112,19 @@ def test_data_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.Monk
         assert load_prior(name, character).size > 0
 
 
+def test_sample_footage_is_found_by_name_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mocap2ctrl.evaluation.reference import load_reference
+    from mocap2ctrl.video.samples import shipped_videos
+    from mocap2ctrl.video.silhouettes import load_silhouettes
+
+    monkeypatch.chdir(tmp_path)
+    assert {"walk.mp4", "jump.mp4", "spinkick.mp4"} <= set(shipped_videos())
+    loaded = load_silhouettes("jump.mp4", time_range=(0.0, 0.2))
+    assert "sample footage" in loaded.notes[0]
+    assert any("clean plate" in note for note in loaded.notes)
+    assert load_reference("jump.truth.npz", 1.75).source_points is not None
+
+
 def test_report_template_is_shipped() -> None:
     from importlib import resources
 
@@ -125,3 +138,5 @@ def test_wheel_holds_the_package_and_nothing_beside_it() -> None:
     folders = {file.split("/")[0] for file in files if not file.startswith("../")}
     assert folders == {"mocap2ctrl", f"mocap2ctrl-{mocap2ctrl.__version__}.dist-info"}
     assert any(file.startswith("mocap2ctrl/priors/") and file.endswith(".npz") for file in files)
+    endings = {file.split(".", 1)[1] for file in files if file.startswith("mocap2ctrl/footage/")}
+    assert endings == {"mp4", "toml", "background.jpg", "truth.npz"}
