@@ -2,7 +2,8 @@
 #
 # Needs Python 3.11 or newer and GNU make; everything else goes into .venv. Another Python: make demo PYTHON=/path/to/python3.11
 
-# 3.11 first: it is the newest one with a wheel of pybullet. A name in PATH may be a shim of nothing, so each is tried.
+# 3.11 first: it is the newest one with a wheel of pybullet, which brings DeepMimic's clips. A name in PATH may be a shim of
+# nothing, so each is tried.
 CANDIDATES := python3.11 python3 python3.12 python3.13 python3.14 python
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifndef PYTHON
@@ -19,14 +20,11 @@ PYTEST ?=
 TABLE ?=
 ARGS ?=
 
-# Python 3.12 and later: pybullet, which brings the clip, has no wheel.
-HAS_CLIPS := import sys; sys.exit(sys.version_info >= (3, 12))
-
 .PHONY: help demo test check wheel benchmark install clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       fit a controller to a walk; prints where its video and report are"
+	@echo "make demo       fit a controller to a video of a walk; prints where its overlay and report are"
 	@echo "make install    the package in $(VENV), without developers' tools"
 	@echo "make check      lint, format, types, floors"
 	@echo "make test       all tests; some of them: make test PYTEST='tests/unit -k prior'"
@@ -34,12 +32,8 @@ help:
 	@echo "make benchmark  the README's tables: make benchmark TABLE=... ARGS=--quick"
 	@echo "make clean      remove $(VENV), caches and builds; captures stay"
 
-demo: $(VENV)/.created
-	@$(BIN)/python -c '$(HAS_CLIPS)' || { echo "make demo: its walk comes with pybullet, which has no wheel for this" \
-	  "Python: use 3.11 (make clean demo PYTHON=python3.11), or fit a file of your own" \
-	  "(make install, then $(BIN)/mocap2ctrl fit FILE.bvh)" >&2; exit 1; }
-	@$(MAKE) --no-print-directory install
-	$(BIN)/mocap2ctrl fit humanoid3d_walk --cycles 2 --budget quick -o $(DEMO) --overwrite
+demo: $(VENV)/.installed
+	$(BIN)/mocap2ctrl fit video/walk.mp4 --budget quick -o $(DEMO) --overwrite
 	@echo
 	@echo "video:  $(CURDIR)/$(DEMO)/overlay.mp4"
 	@echo "report: $(CURDIR)/$(DEMO)/report.html"
