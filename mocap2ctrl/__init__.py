@@ -1,8 +1,8 @@
-"""mocap2ctrl: a motion goes in, a physics controller that performs it comes out.
+"""mocap2ctrl: a video or a motion goes in, a physics controller that performs the motion comes out.
 
 import mocap2ctrl
 
-result = mocap2ctrl.fit("walk.bvh", "captures/walk")
+result = mocap2ctrl.fit("walk.mp4", "captures/walk")
 capture = mocap2ctrl.load("captures/walk")
 evaluation, replay = mocap2ctrl.evaluate(capture)
 """

@@ -11,8 +11,11 @@ frames are left out.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
+
+from PIL import Image
 
 from mocap2ctrl import api
 from mocap2ctrl.errors import Mocap2CtrlError
@@ -26,6 +29,7 @@ from mocap2ctrl.types import Silhouettes
 from mocap2ctrl.video.silhouettes import load_silhouettes
 
 SAMPLES = Path(__file__).resolve().parents[1] / "video"
+WIDTH = 1200
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +57,16 @@ def picture(capture: Capture, columns: int, video: str | None, camera: str | Non
     if capture.silhouettes is None:
         return contact_sheet(capture.character, capture.reference, run.clip, columns)
     scene = Scene(capture.silhouettes, footage(capture.silhouettes, video, camera))
-    return video_strip(scene, Performer(capture.character, capture.girth, run.clip), columns)
+    return reduced(video_strip(scene, Performer(capture.character, capture.girth, run.clip), columns))
+
+
+def reduced(png: bytes) -> bytes:
+    """A picture with photographs in it as small as a page needs it: at most WIDTH pixels wide, 256 colours."""
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    image.thumbnail((WIDTH, image.height), Image.Resampling.LANCZOS)
+    coded = io.BytesIO()
+    image.quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(coded, "PNG", optimize=True)
+    return coded.getvalue()
 
 
 def footage(silhouettes: Silhouettes, video: str | None, camera: str | None) -> Footage | None:
