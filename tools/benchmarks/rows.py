@@ -98,11 +98,15 @@ def cell(quantity: str, values: list[float | None]) -> str:
         return "–"
     if quantity == FALLS:
         return f"{sum(value > 0 for value in known)} of {len(known)}"
-    median = f"{statistics.median(known):.3g}"
+    median = _digits(statistics.median(known))
     if len(known) == 1:
         return median
     worst = min if any(word in quantity for word in BIGGER_IS_BETTER) else max
-    return f"{median} ({worst(known):.3g})"
+    return f"{median} ({_digits(worst(known))})"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def _print_markdown(heads: list[str], lines: list[list[str]]) -> None:
