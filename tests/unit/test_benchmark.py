@@ -47,7 +47,7 @@ def test_crouching_jumping_and_empty_frames_do_not_move_the_assumed_camera() -> 
         ("joint error", [3.0, 9.0, 4.0], "4 (9)"),
         ("track: overlap", [0.9, 0.7, 0.8], "0.8 (0.7)"),
         ("joint error", [None, 5.25], "5.25"),
-        ("core time", [2016.0], "2,016"),
+        ("core time", [2016.0], "2,020"),
         ("joint error", [None], "–"),
         ("joint error", [], "–"),
         (FALLS, [0.0, 1.0, 0.0], "1 of 3"),

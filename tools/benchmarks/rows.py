@@ -106,7 +106,9 @@ def cell(quantity: str, values: list[float | None]) -> str:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    """Three of them, without an exponent."""
+    rounded = float(f"{value:.3g}")
+    return f"{value:.3g}" if abs(rounded) < 1000 else f"{rounded:,.0f}"
 
 
 def _print_markdown(heads: list[str], lines: list[list[str]]) -> None:
