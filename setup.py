@@ -6,7 +6,10 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 # Folders of the repository, what they are called in the package, and the files that are shipped.
-ARTEFACTS = (("priors", "priors", "*.npz"), ("video", "footage", "*.*"))
+ARTEFACTS = (
+    ("priors", "priors", ("*.npz",)),
+    ("video", "footage", ("*.mp4", "*.toml", "*.background.jpg", "*.truth.npz")),
+)
 PACKAGE = "mocap2ctrl"
 
 
@@ -32,7 +35,8 @@ class BuildWithArtefacts(build_py):
         target = Path(self.build_lib) / PACKAGE
         return [
             (str(file), str(target / folder / file.name))
-            for source, folder, pattern in ARTEFACTS
+            for source, folder, patterns in ARTEFACTS
+            for pattern in patterns
             for file in sorted(Path(source).glob(pattern))
         ]
 
