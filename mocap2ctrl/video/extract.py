@@ -17,6 +17,7 @@ from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
 from mocap2ctrl.video.motion import camera_motion
 from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
+from mocap2ctrl.video.refine import refined_masks
 from mocap2ctrl.video.sources import Scene, empty_scene
 
 MOVING_CAMERA = 0.05
@@ -101,11 +102,20 @@ def from_video(
     _require_background(raw, where)
     person = follow_person(raw, where)
     _require_one_person(person, where)
-    found = usable_range(person.masks, footage.fps, footage.start_s, where)
+    exact = refined_masks(
+        background,
+        scene.picture,
+        images,
+        person.masks,
+        shadows_in_background=scene.method == "median",
+        progress=progress,
+    )
+    masks = follow_person(exact, where).masks
+    found = usable_range(masks, footage.fps, footage.start_s, where)
     part = slice(found.first, found.last)
     return ExtractedMasks(
         name=video.stem,
-        masks=person.masks[part],
+        masks=masks[part],
         images=images[part],
         fps=footage.fps,
         start_s=footage.start_s + found.first / footage.fps,

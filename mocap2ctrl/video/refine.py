@@ -1,0 +1,192 @@
+"""A second look at a person's masks: by what the clip's person and shadows look like, and by each outline's own two colours."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from skimage.morphology import remove_small_holes
+
+from mocap2ctrl.types import Masks
+from mocap2ctrl.video.appearance import Appearance, learn_appearance
+from mocap2ctrl.video.background import Background, Floats, exposure_gain, smoothed
+from mocap2ctrl.video.decode import Image, Progress
+from mocap2ctrl.video.masks import HOLE_SHARE, disc
+
+PERSON = 2.5
+"""Log odds in favour of the person: its colours are those of few limbs in one place, and the histogram is of all of them."""
+FIRST_LOOK = 1.0
+"""Log odds of what the first look found."""
+CEILING = 4.0
+"""Of the log odds of one pixel."""
+SMOOTHING = 1.5
+"""Of the log odds, standard deviation in pixels."""
+ALIKE, ROUNDS = 0.5, 6
+"""Log odds that a neighbour of the same colour gives, and how often it does."""
+REACH = 0.06
+"""How far from the first mask a second one may get, in heights."""
+THIN = 0.02
+"""Radius of what is thin, in heights: a limb is 0.04 wide and more."""
+THIN_EVIDENCE = 1.8
+"""Mean log odds that a thin or separate piece needs."""
+JOINED_SHARE = 0.03
+"""Least share of the person that a piece must have for what joins it to another to be a limb."""
+NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1))
+RIM = 2
+"""Pixels on each side of an outline that are a mixture of two colours."""
+COLOUR_REACH = 2.0
+"""Standard deviation of the window in which those are gathered, pixels."""
+DISPLAY_GAMMA = 2.2
+LEAST_CONTRAST = 0.0015
+"""Squared difference of the two colours, linear light from 0 to 1, that shows a mixture."""
+DARKEST_NEARBY, BRIGHTEST_NEARBY = 0.1, 1.5
+
+
+def refined_masks(
+    background: Background,
+    picture: Floats,
+    images: Image,
+    masks: Masks,
+    *,
+    shadows_in_background: bool = False,
+    progress: Progress | None = None,
+) -> Masks:
+    """(T, H, W) a person's masks, cleared of shadows and exact at the outline.
+
+    Args:
+        background: the model.
+        picture: (H, W, 3) the empty scene.
+        images: (T, H, W, 3).
+        masks: (T, H, W) of the first look; frames without anybody stay so.
+        shadows_in_background: the picture of the scene may hold somebody's shadow.
+        progress: told how far it is.
+    """
+    looks = learn_appearance(background, images, masks, both_ways=shadows_in_background)
+    rows = np.count_nonzero(np.any(masks, axis=2), axis=1)
+    height = float(np.median(rows[rows > 0])) if rows.any() else 0.0
+    result = np.zeros_like(masks)
+    for t, mask in enumerate(masks):
+        if not rows[t]:
+            continue
+        box = _box(mask, round(2 * REACH * height) + 4 * RIM)
+        frame = smoothed(images[t])
+        gain = exposure_gain(frame, background.colour)
+        odds = _log_odds(looks, frame[box] * gain, background.colour[box], mask[box])
+        person = _decided(odds, mask[box], height, HOLE_SHARE * mask.size)
+        result[t][box] = at_half_share(person, images[t][box] * gain, picture[box])
+        if progress:
+            progress("refining the outline", (t + 1) / len(masks))
+    return result
+
+
+def _box(mask: Masks, margin: int) -> tuple[slice, slice]:
+    rows, columns = np.flatnonzero(np.any(mask, axis=1)), np.flatnonzero(np.any(mask, axis=0))
+    top, left = max(0, int(rows[0]) - margin), max(0, int(columns[0]) - margin)
+    return slice(top, int(rows[-1]) + 1 + margin), slice(left, int(columns[-1]) + 1 + margin)
+
+
+def _log_odds(looks: Appearance, colour: Floats, behind: Floats, first: Masks) -> Floats:
+    """(H, W) in favour of the person, smooth within areas of one colour."""
+    own = looks.evidence(colour, behind) + PERSON + np.where(first, FIRST_LOOK, -FIRST_LOOK)
+    own = cv2.GaussianBlur(np.clip(own, -CEILING, CEILING).astype(np.float32), (0, 0), SMOOTHING)
+    return with_neighbours(own, colour)
+
+
+def with_neighbours(own: Floats, colour: Floats) -> Floats:
+    """Log odds (H, W) after neighbours of like colour have agreed: the mean field of a Potts model with contrast."""
+    pairs = [_pair(own.shape, *step) for step in NEIGHBOURS]
+    contrasts = [np.sum((colour[one] - colour[other]) ** 2, axis=-1) for one, other in pairs]
+    usual = 2.0 * max(4.0, float(np.mean([np.mean(c) for c in contrasts])))
+    weights = [
+        np.float32(ALIKE / np.hypot(*step)) * np.exp(-contrast / usual)
+        for step, contrast in zip(NEIGHBOURS, contrasts, strict=True)
+    ]
+    result = own
+    for _ in range(ROUNDS):
+        belief, result = np.tanh(0.5 * result), own.copy()
+        for (one, other), weight in zip(pairs, weights, strict=True):
+            result[one] += weight * belief[other]
+            result[other] += weight * belief[one]
+    return result
+
+
+def _pair(shape: tuple[int, ...], down: int, across: int) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
+    """Where a pixel and its neighbour are, of all pixels that have one."""
+    height, width = shape
+    one = slice(0, height - down), slice(max(0, -across), width - max(0, across))
+    return one, (slice(down, height), slice(max(0, across), width - max(0, -across)))
+
+
+def _decided(odds: Floats, first: Masks, height: float, hole: float) -> Masks:
+    """The person, near to the first mask, without small holes and without doubtful thin pieces."""
+    reach = cv2.dilate(first.astype(np.uint8), disc(max(1, round(REACH * height)))) > 0
+    filled = remove_small_holes((odds > 0.0) & reach, max_size=round(hole))
+    opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
+    sure = without_doubtful_pieces(opened, odds, max(1, round(THIN * height)))
+    return with_joints(sure, first)
+
+
+def without_doubtful_pieces(mask: Masks, odds: Floats, radius: int) -> Masks:
+    """Drops what is thinner than a radius, and what hangs on it, where the mean log odds (H, W) do not speak for a limb."""
+    thick = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, disc(radius)) > 0
+    kept = mask & ~_doubtful(mask & ~thick, odds)
+    return np.asarray(kept & ~_doubtful(kept, odds))
+
+
+def _doubtful(pieces: Masks, odds: Floats) -> Masks:
+    """The connected pieces of low mean log odds."""
+    _, labels = cv2.connectedComponents(pieces.astype(np.uint8))
+    area = np.maximum(np.bincount(labels.ravel()), 1)
+    mean = np.bincount(labels.ravel(), weights=odds.ravel()) / area
+    return np.asarray(pieces & (mean < THIN_EVIDENCE)[labels])
+
+
+def with_joints(mask: Masks, first: Masks) -> Masks:
+    """Gives back what joins two large pieces in the first look: black shorts before black trees."""
+    count, pieces, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    large = [p for p in range(1, count) if stats[p, cv2.CC_STAT_AREA] >= JOINED_SHARE * np.count_nonzero(mask)]
+    if len(large) < 2:
+        return mask
+    missing = cv2.morphologyEx((first & ~mask).astype(np.uint8), cv2.MORPH_OPEN, disc(1))
+    gaps, labels = cv2.connectedComponents(missing)
+    touched = np.zeros(gaps, int)
+    for piece in large:
+        near = cv2.dilate((pieces == piece).astype(np.uint8), disc(RIM)) > 0
+        touched[np.unique(labels[near])] += 1
+    touched[0] = 0
+    return np.asarray(mask | (touched >= 2)[labels])
+
+
+def at_half_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
+    """Moves an outline to where a pixel is half the person's.
+
+    A pixel's light is a mixture of the nearest colour of the person and the nearest background, lit or in shadow. Light mixes
+    in linear light, not in grey levels.
+
+    Args:
+        mask: (H, W), right to RIM pixels.
+        colour: (H, W, 3) the frame, grey levels.
+        behind: (H, W, 3) the empty scene, grey levels.
+    """
+    inner = cv2.erode(mask.astype(np.uint8), disc(RIM)).astype(np.float32)
+    outer = np.asarray(cv2.dilate(mask.astype(np.uint8), disc(RIM)) == 0, np.float32)
+    light, empty = _linear(colour), _linear(behind)
+    person, seen_person = _nearby(light, inner)
+    factor, seen_scene = _nearby(np.asarray(light / np.maximum(empty, 1e-3), np.float32), outer)
+    scene = empty * np.clip(factor, DARKEST_NEARBY, BRIGHTEST_NEARBY)
+    span = person - scene
+    contrast = np.sum(span**2, axis=-1)
+    share = np.sum((light - scene) * span, axis=-1) / np.maximum(contrast, 1e-6)
+    mixed = (inner + outer == 0) & seen_person & seen_scene & (contrast > LEAST_CONTRAST)
+    return np.asarray(np.where(mixed, share >= 0.5, mask))
+
+
+def _linear(colour: Floats) -> Floats:
+    return np.asarray((np.clip(colour, 0, 255) / 255.0) ** DISPLAY_GAMMA, np.float32)
+
+
+def _nearby(values: Floats, weight: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Weighted mean of the values (H, W, 3) around each pixel, and where there is any."""
+    total = cv2.GaussianBlur(weight, (0, 0), COLOUR_REACH)
+    mean = cv2.GaussianBlur(values * weight[..., None], (0, 0), COLOUR_REACH) / np.maximum(total, 1e-6)[..., None]
+    return np.asarray(mean, np.float32), np.asarray(total > 1e-3)
