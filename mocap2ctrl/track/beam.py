@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 import numpy as np
 
 from mocap2ctrl.track.descent import ROUGH, Fitted, descend
+from mocap2ctrl.track.energy import energy_of
 from mocap2ctrl.track.evidence import Evidence
 from mocap2ctrl.track.path import Path, Sides, extrapolated, held, joined
 from mocap2ctrl.track.tree import Points, points_with_jacobian
@@ -62,21 +63,25 @@ def grow(
     """
     total = len(evidence.seen)
     paths = list(paths)
+    past = [0.0] * len(paths)
     while (end := paths[0].frames) < total:
         new = min(frames, total - end)
         begin = max(0, end - look_back)
         window = evidence.window(begin, end + new)
         jobs = [
-            (path, proposal)
+            (rank, proposal)
             for rank, path in enumerate(paths)
             for proposal in proposals(path.part(begin, end), new, sides if rank < explored else None)
         ]
         fits = executor.map(_follow(window, body, FROZEN if begin else 0), [proposal for _, proposal in jobs])
         grown = [
-            Fitted(joined(path.part(0, begin), fit.path), body, fit.energy, fit.parts)
-            for (path, _), fit in zip(jobs, fits, strict=True)
+            Fitted(joined(paths[rank].part(0, begin), fit.path), body, past[rank] + fit.energy, fit.parts)
+            for (rank, _), fit in zip(jobs, fits, strict=True)
         ]
-        paths = [fit.path for fit in distinct(evidence, grown, points, hypotheses)]
+        kept = distinct(evidence, grown, points, hypotheses)
+        rest = max(0, end + new - look_back), end + new
+        past = [fit.energy - energy_of(evidence.window(*rest), fit.path.part(*rest), body) for fit in kept]
+        paths = [fit.path for fit in kept]
         yield paths
 
 

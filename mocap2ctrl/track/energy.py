@@ -11,11 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.track.evidence import Evidence, softness_px
+from mocap2ctrl.track.evidence import MIDDLE, Evidence, softness_px
 from mocap2ctrl.track.outline import outline_equations
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.tree import BODY, ROOT, points_with_jacobian
 from mocap2ctrl.types import Array
+
+TRAVEL_S = 0.8
+"""Time over which a walk's velocity is averaged: about two steps, so that its fluctuation within a step cancels."""
+
+
+TURN = 5
+"""Coordinate of the root's rotation about the vertical."""
+
+LEAST_FORWARD = 0.3
+"""A body whose forward axis has a shorter shadow than this faces up or down, and nowhere else."""
 
 
 class Belief(NamedTuple):
@@ -24,10 +34,12 @@ class Belief(NamedTuple):
     Attributes:
         standing: (T, N) how surely each sole point stands.
         alike: (T,) how much the legs do the same.
+        travel: (T - 1, 2) the root's ground velocity without its fluctuations, m/s.
     """
 
     standing: Array
     alike: Array
+    travel: Array
 
 
 @dataclass(eq=False)
@@ -83,6 +95,8 @@ def equations(
     _limits(evidence, path, result)
     _proportions(evidence, body, result)
     _smoothness(evidence, path, result)
+    _travel(evidence, path, belief, result)
+    _facing(evidence, path, result)
     _symmetry(evidence, path, belief.alike, result)
     _feet(evidence, path, body, belief.standing, result)
     return result
@@ -228,6 +242,62 @@ def _products(a: Array, b: Array) -> Array:
     return np.asarray(left.transpose(0, 2, 1) @ right)
 
 
+def _travel(evidence: Evidence, path: Path, belief: Belief, result: Equations) -> None:
+    """A root whose way over the ground is steady: in depth, silhouettes say little of it from frame to frame."""
+    velocity = np.diff(path.root_position[:, :2], axis=0) * evidence.fps
+    result.parts["travel"] = 0.0
+    for axis in range(2):
+        along = np.zeros((len(velocity), 2))
+        along[:, axis] = 1.0
+        residual = velocity[:, axis] - belief.travel[:, axis]
+        _add_velocity(
+            evidence, "travel", residual, along, np.zeros(len(velocity)), evidence.weights.travel_speed, result
+        )
+
+
+def _facing(evidence: Evidence, path: Path, result: Equations) -> None:
+    """A body that faces where it goes: walking sideways or backwards is possible, but has to be seen."""
+    velocity = np.diff(path.root_position[:, :2], axis=0) * evidence.fps
+    forward = rotations.rotate(path.root_orientation[:-1], np.array([1.0, 0.0, 0.0]))[:, :2]
+    length = np.linalg.norm(forward, axis=1, keepdims=True)
+    forward = np.where(length > LEAST_FORWARD, forward / np.maximum(length, LEAST_FORWARD), 0.0)
+    left = np.column_stack([-forward[:, 1], forward[:, 0]])
+    ahead, aside = np.sum(velocity * forward, axis=1), np.sum(velocity * left, axis=1)
+    sigma = evidence.weights.facing_speed
+    result.parts["facing"] = 0.0
+    _add_velocity(evidence, "facing", aside, left, -ahead, sigma, result)
+    back = ahead < 0.0
+    _add_velocity(evidence, "facing", np.where(back, ahead, 0.0), back[:, None] * forward, back * aside, sigma, result)
+
+
+def _add_velocity(
+    evidence: Evidence, name: str, residual: Array, along: Array, by_turn: Array, sigma: float, result: Equations
+) -> None:
+    """Adds Cauchy's energy of residuals (T - 1,) in m/s.
+
+    They grow with the root's velocity along `along` (T - 1, 2), and by `by_turn` (T - 1,) with its turn about the vertical.
+    """
+    fps = evidence.fps
+    squared = (residual / sigma) ** 2
+    result.parts[name] += 0.5 * float(np.sum(np.log1p(squared)))
+    if not result.derivatives:
+        return
+    precision = 1.0 / (sigma**2 * (1.0 + squared))
+    before = np.zeros((len(residual), result.gradient.shape[1]))
+    after = np.zeros_like(before)
+    before[:, :2], after[:, :2], before[:, TURN] = -fps * along, fps * along, by_turn
+    pulled = precision * residual
+    result.gradient[:-1] += pulled[:, None] * before
+    result.gradient[1:] += pulled[:, None] * after
+    few = np.array([0, 1, TURN])
+    a, b = before[:, few], after[:, few]
+    stiff = precision[:, None, None]
+    grid = np.ix_(few, few)
+    result.within[:-1][:, grid[0], grid[1]] += stiff * a[:, :, None] * a[:, None, :]
+    result.within[1:][:, grid[0], grid[1]] += stiff * b[:, :, None] * b[:, None, :]
+    result.next[:, grid[0], grid[1]] += stiff * a[:, :, None] * b[:, None, :]
+
+
 def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -> None:
     """Arms that do the same while the legs do: of two arms that cover each other, the outline shows one."""
     sides, precision = evidence.sides, alike / evidence.weights.symmetry**2
@@ -242,9 +312,24 @@ def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -
         result.within[:, ROOT + arms, ROOT + other] -= precision[:, None] * sign
 
 
+def energy_of(window: Evidence, part: Path, body: Array) -> float:
+    """The energy of a part of a path by itself, as the search sees it."""
+    return equations(window, part, body, belief_at(window, part, body), MIDDLE, 2, derivatives=False).energy
+
+
 def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:
     """What a path says of its own contacts and symmetry."""
-    return Belief(_standing(evidence, path, body), _alike(evidence, path))
+    return Belief(_standing(evidence, path, body), _alike(evidence, path), _average_travel(evidence, path))
+
+
+def _average_travel(evidence: Evidence, path: Path) -> Array:
+    """(T - 1, 2) the root's ground velocity averaged over `TRAVEL_S`, m/s."""
+    velocity = np.diff(path.root_position[:, :2], axis=0) * evidence.fps
+    half = round(0.5 * TRAVEL_S * evidence.fps)
+    sums = np.concatenate([np.zeros((1, 2)), np.cumsum(velocity, axis=0)])
+    index = np.arange(len(velocity))
+    first, last = np.maximum(index - half, 0), np.minimum(index + half + 1, len(velocity))
+    return np.asarray((sums[last] - sums[first]) / (last - first)[:, None])
 
 
 def _alike(evidence: Evidence, path: Path) -> Array:

@@ -45,6 +45,8 @@ class TrackWeights:
         contact_height_m: of a foot's lowest point that may be standing, metres.
         contact_speed: of a standing foot's lowest point, m/s.
         girth, length: of the body's factors, around 1.
+        travel_speed: of the root around its average over two steps, m/s.
+        facing_speed: sideways or backwards, m/s.
         symmetry: between the angles of left and right arm, while the legs do the same, radians.
         alike: between the angles of legs that do the same, radians.
         slip_speed: how fast a foot must be to be certainly not standing, m/s.
@@ -61,6 +63,8 @@ class TrackWeights:
     contact_height_m: float = 0.03
     contact_speed: float = 0.15
     slip_speed: float = 1.0
+    travel_speed: float = 0.1
+    facing_speed: float = 0.3
     symmetry: float = 0.4
     alike: float = 0.15
     girth: float = 0.2
@@ -93,6 +97,11 @@ class Evidence:
     sides: Sides
     soles: tuple[npt.NDArray[np.int64], Array, Array]
     weights: TrackWeights = field(default_factory=TrackWeights)
+
+    def reversed(self) -> Evidence:
+        """The same backwards in time."""
+        soft = {tau_m: np.ascontiguousarray(masks[::-1]) for tau_m, masks in self.soft.items()}
+        return replace(self, soft=soft, seen=np.ascontiguousarray(self.seen[::-1]))
 
     def window(self, begin: int, end: int) -> Evidence:
         """The same for frames `begin` up to `end`."""

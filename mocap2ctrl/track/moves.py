@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.track.descent import LONGEST_STEP, Fitted, Level, descend, random_step
-from mocap2ctrl.track.energy import belief_at, equations
+from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
 from mocap2ctrl.track.path import Path, Sides, joined
 from mocap2ctrl.track.tree import Points, points_with_jacobian
@@ -27,6 +27,9 @@ SHAKES = (2.0, 4.0, 8.0)
 """Lengths of shakes, standard deviations."""
 
 LEAST_GAIN = 1.0
+
+SPLITS = 5
+"""Parts into which the frames are cut for splices."""
 
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
@@ -53,6 +56,18 @@ def borrowed(path: Path, begin: int, end: int, hinges: np.ndarray, source: Path)
     angles = np.array(path.angles)
     angles[begin:end, hinges] = source.angles[begin:end, hinges]
     return Move(begin, end, path.with_angles(angles))
+
+
+def spliced(path: Path, begin: int, end: int, source: Path) -> Move:
+    """Whole poses taken from another path."""
+    return Move(begin, end, joined(path.part(0, begin), source.part(begin, end), path.part(end, path.frames)))
+
+
+def splices(path: Path, others: Sequence[Path]) -> list[Move]:
+    """The beginnings and ends of all `others`, cut at `SPLITS` - 1 moments."""
+    cuts = [round(path.frames * i / SPLITS) for i in range(1, SPLITS)]
+    spans = [span for cut in cuts for span in ((0, cut), (cut, path.frames)) if span[0] < span[1]]
+    return [spliced(path, *span, other) for other in others for span in spans]
 
 
 def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, rng: np.random.Generator) -> Move:
@@ -134,10 +149,5 @@ def _tried(evidence: Evidence, fit: Fitted, move: Move) -> tuple[float, Path]:
     window = evidence.window(begin, end)
     settled = descend(window, move.changed.part(begin, end), fit.body, SETTLE, frozen=seams(begin, end, total))
     path = joined(fit.path.part(0, begin), settled.path, fit.path.part(end, total))
-    before, after = (_energy(window, p.part(begin, end), fit.body) for p in (fit.path, path))
+    before, after = (energy_of(window, p.part(begin, end), fit.body) for p in (fit.path, path))
     return before - after, path
-
-
-def _energy(window: Evidence, part: Path, body: Array) -> float:
-    """Energy of a part of a path."""
-    return equations(window, part, body, belief_at(window, part, body), MIDDLE, 2, derivatives=False).energy

@@ -38,6 +38,10 @@ class Path(NamedTuple):
         """Frames `begin` up to, not including, `end`."""
         return Path(self.root_position[begin:end], self.root_orientation[begin:end], self.angles[begin:end])
 
+    def reversed(self) -> Path:
+        """The path backwards in time."""
+        return Path(*(np.ascontiguousarray(array[::-1]) for array in self))
+
     def moved(self, step: Array) -> Path:
         """The path after steps (T, D): position, world rotation, angles."""
         turn = rotations.from_rotation_vector(step[:, 3:ROOT])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -18,7 +18,7 @@ from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
-from mocap2ctrl.track.moves import crossing_moves, improved, random_move
+from mocap2ctrl.track.moves import crossing_moves, improved, random_move, splices
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tree import BODY, Points
@@ -39,6 +39,7 @@ class TrackConfig:
         explored: of these, how many are also tried with limbs exchanged.
         first_s, look_back_s, step_s: seconds that the first poses explain, that each step reconsiders, and that it adds.
         finished: hypotheses that are descended to the bottom at the end.
+        splices: rounds of taking beginnings and ends over from other hypotheses.
         crossings: rounds of exchanging limbs where they cross.
         rounds, moves: rounds of improvements, and how many are tried in each.
         patience: rounds without success after which no more are tried.
@@ -52,16 +53,17 @@ class TrackConfig:
     look_back_s: float = 0.4
     step_s: float = 0.134
     finished: int = 6
+    splices: int = 3
     crossings: int = 4
     rounds: int = 16
     moves: int = 8
     patience: int = 6
 
 
-QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, crossings=2, rounds=4, patience=2)
+QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, splices=1, crossings=2, rounds=4, patience=2)
 DEFAULT = TrackConfig()
 THOROUGH = TrackConfig(
-    candidates=192, headings=16, hypotheses=32, explored=16, finished=12, crossings=8, rounds=40, patience=10
+    candidates=192, headings=16, hypotheses=32, explored=16, finished=12, splices=6, crossings=8, rounds=40, patience=10
 )
 TRACK_BUDGETS = {"quick": QUICK, "default": DEFAULT, "thorough": THOROUGH}
 
@@ -175,32 +177,25 @@ class _Search:
     def _frames(self, seconds: float) -> int:
         return max(3, round(seconds * self._evidence.fps))
 
-    def _first(self) -> list[Path]:
-        """Hypotheses over the first frames."""
-        config = self._config
-        headings = 2.0 * np.pi * np.arange(config.headings) / config.headings
-        frames = min(self._frames(config.first_s), len(self._evidence.seen))
-        paths = first_paths(
-            self._evidence,
-            self._silhouettes,
-            self._character,
-            self._prior.exemplars,
-            headings,
-            frames,
-            config.candidates,
-        )
-        fits = settle(self._evidence, paths, self._body, self._executor)
-        return [fit.path for fit in distinct(self._evidence, fits, self._points, config.hypotheses)]
-
     def follow(self) -> list[Path]:
-        """Hypotheses over all frames, most likely first."""
-        total = len(self._evidence.seen)
-        paths = self._saved.paths("follow")
+        """Hypotheses over all frames: half of them followed forwards in time, half backwards; the most likely of each first.
+
+        What one end of a video leaves open, the other may show; hypotheses that have met different ends err in different places.
+        """
+        forward = self._followed("forward", self._evidence, self._silhouettes, 0.0)
+        turned = replace(self._silhouettes, masks=self._silhouettes.masks[::-1])
+        backward = self._followed("backward", self._evidence.reversed(), turned, 0.35)
+        half = -(-self._config.finished // 2)
+        return [*forward[:half], *(path.reversed() for path in backward[:half])]
+
+    def _followed(self, stage: str, evidence: Evidence, silhouettes: Silhouettes, begun: float) -> list[Path]:
+        """Hypotheses over all frames of `evidence`, most likely first."""
+        paths = self._saved.paths(stage)
         if not paths:
-            self._tell(0.0, "first pose")
-            paths = self._first()
+            self._tell(begun, "first pose")
+            paths = self._first(evidence, silhouettes)
         steps = grow(
-            self._evidence,
+            evidence,
             paths,
             self._body,
             self._sides,
@@ -212,24 +207,34 @@ class _Search:
             executor=self._executor,
         )
         for paths in steps:
-            self._saved.save("follow", paths)
-            self._tell(0.7 * paths[0].frames / total, f"{len(paths)} hypotheses")
+            self._saved.save(stage, paths)
+            self._tell(begun + 0.35 * paths[0].frames / len(evidence.seen), f"{len(paths)} hypotheses, {stage}")
         return paths
+
+    def _first(self, evidence: Evidence, silhouettes: Silhouettes) -> list[Path]:
+        """Hypotheses over the first frames."""
+        config = self._config
+        headings = 2.0 * np.pi * np.arange(config.headings) / config.headings
+        frames = min(self._frames(config.first_s), len(evidence.seen))
+        poses = self._prior.exemplars
+        paths = first_paths(evidence, silhouettes, self._character, poses, headings, frames, config.candidates)
+        fits = settle(evidence, paths, self._body, self._executor)
+        return [fit.path for fit in distinct(evidence, fits, self._points, config.hypotheses)]
 
     def finish(self, paths: Sequence[Path]) -> list[Fitted]:
         """The best hypotheses, descended to the bottom together with the body's proportions; least energy first."""
-        jobs = paths[: self._config.finished]
         self._tell(0.7, "proportions")
-        fits = self._executor.map(lambda path: descend(self._evidence, path, self._body, FINE, fit_body=True), jobs)
+        fits = self._executor.map(lambda path: descend(self._evidence, path, self._body, FINE, fit_body=True), paths)
         return sorted(fits, key=lambda fit: fit.energy)
 
     def improve(self, fits: Sequence[Fitted], seed: int) -> Fitted:
         """The best of `fits`, improved by moves until they cease to pay."""
         config = self._config
         others = [fit.path for fit in fits[1:]]
-        best, failures = self._uncrossed(fits[0]), 0
+        best = self._uncrossed(self._spliced(fits[0], others))
+        failures = 0
         for number in range(config.rounds):
-            self._tell(0.85 + 0.1 * number / config.rounds, "left and right")
+            self._tell(0.88 + 0.1 * number / config.rounds, "shaking")
             rng = np.random.default_rng([seed, number])
             moves = [random_move(self._evidence, best, others, self._sides, rng) for _ in range(config.moves)]
             better = improved(self._evidence, best, moves, self._executor)
@@ -240,11 +245,21 @@ class _Search:
         self._tell(1.0, "done")
         return min([last, fits[0]], key=lambda fit: fit.energy)
 
+    def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
+        """`fit` with beginnings and ends of the other hypotheses, as long as that pays."""
+        for number in range(self._config.splices):
+            self._tell(0.74 + 0.07 * number / self._config.splices, "splicing hypotheses")
+            better = improved(self._evidence, fit, splices(fit.path, others), self._executor)
+            if better is None:
+                break
+            fit = better
+        return fit
+
     def _uncrossed(self, fit: Fitted) -> Fitted:
         """`fit` with limbs exchanged from crossing to crossing as long as that pays."""
         config = self._config
         for number in range(config.crossings):
-            self._tell(0.75 + 0.1 * number / config.crossings, "left and right")
+            self._tell(0.81 + 0.07 * number / config.crossings, "left and right")
             moves = crossing_moves(self._evidence, fit.path, fit.body, self._sides, self._ends)
             better = improved(self._evidence, fit, moves, self._executor)
             if better is None:

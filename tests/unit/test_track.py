@@ -237,14 +237,14 @@ def test_track_goes_on_from_its_checkpoint(
         pass
 
     def kill(share: float, _: str) -> None:
-        if share > 0.5:
+        if share > 0.25:
             raise KilledError
 
     file, key = tmp_path / "track.npz", b"key"
     whole = track(silhouettes, character, prior, config=TINY)
     with pytest.raises(KilledError):
         track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key, on_progress=kill)
-    kept = Checkpoint(file, key).paths("follow")
+    kept = Checkpoint(file, key).paths("forward")
     assert 0 < kept[0].frames < len(silhouettes) + 1
     assert same(whole, track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key))
 
