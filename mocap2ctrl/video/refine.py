@@ -39,6 +39,8 @@ COLOUR_REACH = 2.0
 DISPLAY_GAMMA = 2.2
 LEAST_CONTRAST = 0.0015
 """Squared difference of the two colours, linear light from 0 to 1, that shows a mixture."""
+BEYOND, ASIDE = 0.25, 0.5
+"""How far a mixture may be from the line between its two colours, as shares of that: a pale sole below a dark shoe is none."""
 DARKEST_NEARBY, BRIGHTEST_NEARBY = 0.1, 1.5
 
 
@@ -177,7 +179,9 @@ def at_half_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
     span = person - scene
     contrast = np.sum(span**2, axis=-1)
     share = np.sum((light - scene) * span, axis=-1) / np.maximum(contrast, 1e-6)
-    mixed = (inner + outer == 0) & seen_person & seen_scene & (contrast > LEAST_CONTRAST)
+    aside = np.sum((light - scene - share[..., None] * span) ** 2, axis=-1)
+    explained = (np.abs(share - 0.5) < 0.5 + BEYOND) & (aside < ASIDE**2 * contrast)
+    mixed = (inner + outer == 0) & seen_person & seen_scene & (contrast > LEAST_CONTRAST) & explained
     return np.asarray(np.where(mixed, share >= 0.5, mask))
 
 
