@@ -24,6 +24,8 @@ MOVING_CAMERA = 0.05
 """Share of the moments in which most of the picture moves as one, above which the camera is not still."""
 FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
+ON_THE_SPOT = 0.45
+"""Share of the body behind which nobody has seen the background, above which a mask would be a guess."""
 SHAKE_PX = 0.3
 """Less than this is not worth a word."""
 
@@ -96,6 +98,7 @@ def from_video(
             f"film from a tripod, or choose a still part with --time-range A B"
         )
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
+    _require_seen(scene, where)
     images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
     raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
@@ -125,6 +128,15 @@ def from_video(
         warnings=_warnings(scene),
         provenance={"kind": "video", "method": scene.method},
     )
+
+
+def _require_seen(scene: Scene, where: str) -> None:
+    if scene.hidden_share > ON_THE_SPOT:
+        raise VideoError(
+            f"{where}: the person stays on the spot, so what is behind is never seen ({100 * scene.hidden_share:.0f} % of the "
+            f"body's area); give a picture of the empty scene with --background FILE, or choose a part in which the person "
+            f"walks away with --time-range A B"
+        )
 
 
 def _require_background(raw: Masks, where: str) -> None:

@@ -45,12 +45,14 @@ class Scene:
         hidden: (H, W) pixels that the body covers in nearly all frames, so that nobody has seen what is behind.
         method: plate, empty or median.
         reason: what was used and why, a sentence for the user.
+        hidden_share: area of `hidden`, as a share of the body's usual area.
     """
 
     picture: Floats
     hidden: Masks
     method: str
     reason: str
+    hidden_share: float = 0.0
 
 
 def plate_beside(video: Path) -> Path | None:
@@ -186,7 +188,8 @@ def _from_median(footage: Footage) -> Scene:
         "background: each pixel's median over the frames in which nothing moves there; there is neither a clean plate nor "
         "an empty stretch at the clip's beginning or end"
     )
-    return Scene(picture, hidden, "median", reason)
+    usual = float(np.median(np.mean(bodies, axis=(1, 2))))
+    return Scene(picture, hidden, "median", reason, float(np.mean(hidden)) / usual if usual else 0.0)
 
 
 def masked_median(images: Image, bodies: Sequence[Masks] | Masks | None) -> tuple[Floats, Masks]:
