@@ -28,17 +28,24 @@ LEAST_FORWARD = 0.3
 """A body whose forward axis has a shorter shadow than this faces up or down, and nowhere else."""
 
 
+GRAVITY = 9.81
+FLIGHT_S, FLIGHT_TOLERANCE = 0.1, 5.0
+"""A root that accelerates downwards with gravity, to within this many m/s^2, from so long before to so long after, flies."""
+
+
 class Belief(NamedTuple):
     """Weights that a step takes for granted.
 
     Attributes:
         standing: (T, N) how surely each sole point stands.
         alike: (T,) how much the legs do the same.
+        grounded: (T,) how surely the body does not fly.
         travel: (T - 1, 2) the root's ground velocity without its fluctuations, m/s.
     """
 
     standing: Array
     alike: Array
+    grounded: Array
     travel: Array
 
 
@@ -98,7 +105,7 @@ def equations(
     _travel(evidence, path, belief, result)
     _facing(evidence, path, result)
     _symmetry(evidence, path, belief.alike, result)
-    _feet(evidence, path, body, belief.standing, result)
+    _feet(evidence, path, body, belief, result)
     return result
 
 
@@ -184,9 +191,9 @@ def _smoothness(evidence: Evidence, path: Path, result: Equations) -> None:
     result.second += precision
 
 
-def _feet(evidence: Evidence, path: Path, body: Array, standing: Array, result: Equations) -> None:
-    """Soles that do not sink, and that neither float nor slip while they stand."""
-    w = evidence.weights
+def _feet(evidence: Evidence, path: Path, body: Array, belief: Belief, result: Equations) -> None:
+    """Soles that do not sink, and that neither float nor slip while they stand; one at least that bears who does not fly."""
+    w, standing = evidence.weights, belief.standing
     segment, local, radius = evidence.soles
     world, jacobian = points_with_jacobian(evidence.tree, body, *path, segment, local, result.derivatives)
     height = world[..., 2] - radius
@@ -198,9 +205,16 @@ def _feet(evidence: Evidence, path: Path, body: Array, standing: Array, result: 
         + np.sum(standing * height**2) / w.contact_height_m**2
         + np.sum(sticking[..., None] * slip**2)
     )
+    rows, lowest = np.arange(len(height)), np.argmin(height, axis=1)
+    floating = np.maximum(height[rows, lowest], 0.0)
+    off = (floating / w.floating_m) ** 2
+    result.parts["support"] = 0.5 * float(np.sum(belief.grounded * np.log1p(off)))
     if result.derivatives:
         lift = sunk / w.sinking_m**2 + standing * height / w.contact_height_m**2
         stiffness = (sunk < 0) / w.sinking_m**2 + standing / w.contact_height_m**2
+        bearing = belief.grounded / (w.floating_m**2 * (1.0 + off))
+        lift[rows, lowest] += bearing * floating
+        stiffness[rows, lowest] += bearing * (floating > 0)
         _add_heights(result, lift, stiffness, jacobian[:, :, 2])
         _add_slips(result, sticking, slip, jacobian[:, :, :2])
 
@@ -319,7 +333,23 @@ def energy_of(window: Evidence, part: Path, body: Array) -> float:
 
 def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:
     """What a path says of its own contacts and symmetry."""
-    return Belief(_standing(evidence, path, body), _alike(evidence, path), _average_travel(evidence, path))
+    return Belief(
+        _standing(evidence, path, body),
+        _alike(evidence, path),
+        _grounded(evidence, path),
+        _average_travel(evidence, path),
+    )
+
+
+def _grounded(evidence: Evidence, path: Path) -> Array:
+    """(T,) from 0 to 1, how little the root's vertical acceleration looks like free fall's."""
+    height = path.root_position[:, 2]
+    lag = max(1, round(FLIGHT_S * evidence.fps))
+    if len(height) <= 2 * lag:
+        return np.ones(len(height))
+    inner = (height[2 * lag :] - 2.0 * height[lag:-lag] + height[: -2 * lag]) * (evidence.fps / lag) ** 2
+    acceleration = np.pad(inner, lag, mode="edge")
+    return np.asarray(1.0 - np.exp(-(((acceleration + GRAVITY) / FLIGHT_TOLERANCE) ** 2)))
 
 
 def _average_travel(evidence: Evidence, path: Path) -> Array:

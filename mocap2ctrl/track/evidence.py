@@ -45,6 +45,7 @@ class TrackWeights:
         contact_height_m: of a foot's lowest point that may be standing, metres.
         contact_speed: of a standing foot's lowest point, m/s.
         girth, length: of the body's factors, around 1.
+        floating_m: of the lowest sole of who does not fly, metres.
         travel_speed: of the root around its average over two steps, m/s.
         facing_speed: sideways or backwards, m/s.
         symmetry: between the angles of left and right arm, while the legs do the same, radians.
@@ -63,6 +64,7 @@ class TrackWeights:
     contact_height_m: float = 0.03
     contact_speed: float = 0.15
     slip_speed: float = 1.0
+    floating_m: float = 0.03
     travel_speed: float = 0.1
     facing_speed: float = 0.3
     symmetry: float = 0.4
