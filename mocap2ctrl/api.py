@@ -28,7 +28,7 @@ from mocap2ctrl.fit.inputs import (
     motion_prior,
     refuse_options,
     video_capture,
-    video_prior,
+    video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
@@ -178,7 +178,7 @@ def _begin_video(
     job: Job, options: Options, on_input: TellInput, on_preparation: TellPreparation
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a video or masks, tracked."""
-    prior = video_prior(options.prior, job.character)
+    priors = video_priors(options.prior, job.character)
     job.check_folder()
     if options.reference is not None:
         load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
@@ -193,7 +193,7 @@ def _begin_video(
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
     job.make_room()
     on_input(loaded)
-    capture = video_capture(job, prior, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
+    capture = video_capture(job, priors, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
     return capture, loaded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
 )
-VIDEO_PRIOR = "all"
-"""What `auto` means for a video: the prior of all shipped motions."""
+VIDEO_PRIORS = ("all", "locomotion", "strike", "dance", "acrobatics", "getup")
+"""What `auto` means for a video: the search is under the first, and the track ends under the one that makes it most likely."""
 
 SHORTEST_S = 0.1
 
@@ -139,19 +139,21 @@ def motion_prior(name: str, character: Character) -> Prior:
     return load_prior("identity" if name in ("auto", "none") else name, character)
 
 
-def video_prior(name: str, character: Character) -> PosePrior:
-    """The prior by which a video's person is tracked.
+def video_priors(name: str, character: Character) -> tuple[PosePrior, ...]:
+    """The priors by which a video's person is tracked: the first for the search, of all the best for the result.
 
     Raises:
         ConfigError: none was asked for; PriorError: there is no such prior.
     """
-    prior = None if name.lower() in NO_PRIOR else load_prior(VIDEO_PRIOR if name == "auto" else name, character)
-    if not isinstance(prior, PosePrior):
+    names = VIDEO_PRIORS if name == "auto" else (name,)
+    loaded = [load_prior(one, character) for one in names if one.lower() not in NO_PRIOR]
+    priors = tuple(prior for prior in loaded if isinstance(prior, PosePrior))
+    if not priors:
         known = ", ".join(("auto", *shipped_priors()))
         raise ConfigError(
             f"prior is {name!r}; silhouettes alone do not tell a pose, allowed are {known}, or the path of a prior .npz"
         )
-    return prior
+    return priors
 
 
 def motion_capture(job: Job, prior: Prior, loaded: LoadedMotion) -> Capture:
@@ -168,12 +170,12 @@ def motion_capture(job: Job, prior: Prior, loaded: LoadedMotion) -> Capture:
 
 
 def video_capture(
-    job: Job, prior: PosePrior, loaded: LoadedSilhouettes, on_progress: Callable[[float, str], None]
+    job: Job, priors: Sequence[PosePrior], loaded: LoadedSilhouettes, on_progress: Callable[[float, str], None]
 ) -> Capture:
     """The capture of a video: tracks the person, or goes on with a track that was begun. The folder is ready."""
     config, seen = video_config(job.config), loaded.silhouettes
     return tracked_capture(
-        job.folder, seen, job.character, prior, config, job.run, job.workers, job.resume, on_progress
+        job.folder, seen, job.character, priors, config, job.run, job.workers, job.resume, on_progress
     )
 
 

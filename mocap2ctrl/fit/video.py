@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ def tracked_capture(
     folder: Path,
     silhouettes: Silhouettes,
     character: Character,
-    prior: PosePrior,
+    priors: Sequence[PosePrior],
     config: FitConfig,
     run: Mapping[str, Any],
     workers: int,
@@ -49,7 +49,7 @@ def tracked_capture(
         folder: of the capture; ready.
         silhouettes: the evidence.
         character: a body of the person's height.
-        prior: over poses.
+        priors: over poses; the first for the search, the best of them for the result.
         config: settings, weights included; see `video_config`.
         run: engine, torque scale and other options.
         workers: threads of the tracker; they do not change the result.
@@ -59,7 +59,7 @@ def tracked_capture(
     Raises:
         CaptureError: the folder's fit was begun with another input, prior, seed or other tracker settings.
     """
-    key = track_key(silhouettes, character, prior, config)
+    key = track_key(silhouettes, character, priors, config)
     run = {**run, "track_key": key.hex()}
     if resume:
         begun, _ = load_settings(folder)
@@ -74,7 +74,8 @@ def tracked_capture(
     found = track(
         silhouettes,
         character,
-        prior,
+        priors[0],
+        others=priors[1:],
         seed=config.seed,
         workers=workers,
         config=config.tracking,
@@ -82,7 +83,7 @@ def tracked_capture(
         key=key,
         on_progress=on_progress,
     )
-    capture = video_capture(folder, silhouettes, found, prior, config, run)
+    capture = video_capture(folder, silhouettes, found, config, run)
     save_inputs(capture)
     (folder / TRACK_STATE).unlink(missing_ok=True)
     return capture
@@ -92,7 +93,6 @@ def video_capture(
     folder: Path,
     silhouettes: Silhouettes,
     found: Track,
-    prior: PosePrior,
     config: FitConfig,
     run: Mapping[str, Any],
 ) -> Capture:
@@ -108,7 +108,7 @@ def video_capture(
     return Capture(
         folder=folder,
         character=found.character,
-        prior=prior,
+        prior=found.prior,
         reference=clip,
         source_points=np.full((len(clip), len(found.character.evaluation_points), 3), np.nan),
         config=config,
@@ -118,7 +118,7 @@ def video_capture(
     )
 
 
-def track_key(silhouettes: Silhouettes, character: Character, prior: PosePrior, config: FitConfig) -> bytes:
+def track_key(silhouettes: Silhouettes, character: Character, priors: Sequence[PosePrior], config: FitConfig) -> bytes:
     """Digest of all that a track depends on."""
     settings = {
         "version": mocap2ctrl.__version__,
@@ -132,7 +132,8 @@ def track_key(silhouettes: Silhouettes, character: Character, prior: PosePrior, 
     camera = silhouettes.camera
     for array in (camera.matrix, camera.rotation, camera.translation):
         digest.update(array.tobytes())
-    for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars):
-        digest.update(array.tobytes())
+    for prior in priors:
+        for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars):
+            digest.update(array.tobytes())
     digest.update(np.packbits(silhouettes.masks).tobytes())
     return digest.digest()

@@ -28,10 +28,12 @@ class PoseGaussian:
     Attributes:
         mean: (F,) features.
         precision: (F, F) inverse covariance.
+        normaliser: half the logarithm of the covariance's determinant, by which Gaussians can be compared.
     """
 
     mean: Array
     precision: Array
+    normaliser: float
 
     def energy(self, root_orientation: Array, angles: Array) -> Array:
         """(T,) half the squared Mahalanobis distances of poses."""
@@ -74,4 +76,4 @@ def pose_gaussian(prior: PosePrior) -> PoseGaussian:
     residual = max(left, RESIDUAL_FLOOR**2)
     kept = prior.basis * (1.0 / (prior.sigma**2 + residual) - 1.0 / residual)
     precision = np.eye(size) / residual + kept @ prior.basis.T
-    return PoseGaussian(np.array(prior.mean), precision)
+    return PoseGaussian(np.array(prior.mean), precision, -0.5 * float(np.linalg.slogdet(precision)[1]))

@@ -20,6 +20,7 @@ from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.moves import crossing_moves, improved, random_move, splices
 from mocap2ctrl.track.path import Path
+from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tree import BODY, Points
 from mocap2ctrl.types import MotionClip, Silhouettes
@@ -76,6 +77,7 @@ class Track:
         character: with the person's proportions.
         clip: of that character, at the silhouettes' rate.
         girth: factor on the radii of the body's shape, for silhouettes.
+        prior: under which it is most likely.
         energy: of the tracker, less is better.
         parts: its terms by name.
         hypotheses: energies of the other hypotheses that were followed to the end, ascending.
@@ -84,6 +86,7 @@ class Track:
     character: Character
     clip: MotionClip
     girth: float
+    prior: PosePrior
     energy: float
     parts: dict[str, float]
     hypotheses: tuple[float, ...]
@@ -94,6 +97,7 @@ def track(
     character: Character,
     prior: PosePrior,
     *,
+    others: Sequence[PosePrior] = (),
     seed: int = 1,
     workers: int = 1,
     config: TrackConfig = DEFAULT,
@@ -107,7 +111,8 @@ def track(
     Args:
         silhouettes: with at least one mask that is not empty.
         character: a body of the person's height.
-        prior: over poses.
+        prior: over poses, for the search.
+        others: that the track may end under instead, if one of them makes it more likely.
         seed: of the improvements' random numbers.
         workers: threads; they do not change the result.
         config, weights: how hard to try, and what to believe.
@@ -122,18 +127,21 @@ def track(
         search = _Search(evidence, silhouettes, character, prior, config, saved, executor, on_progress)
         fits = search.finish(search.follow())
         best = search.improve(fits, seed)
+        best, chosen = search.with_best_prior(best, [prior, *others])
+    on_progress(1.0, "done")
     clip = MotionClip(
         name=silhouettes.name,
         fps=silhouettes.fps,
         root_position=best.path.root_position,
         root_orientation=best.path.root_orientation,
         angles=best.path.angles,
-        provenance={**silhouettes.provenance, "prior": prior.name, "track": _account(best, fits)},
+        provenance={**silhouettes.provenance, "prior": chosen.name, "track": _account(best, fits)},
     )
     return Track(
         character=reshaped(character, best.body),
         clip=clip,
         girth=float(best.body[0]),
+        prior=chosen,
         energy=best.energy,
         parts=best.parts,
         hypotheses=tuple(sorted(fit.energy for fit in fits)),
@@ -242,7 +250,6 @@ class _Search:
             if failures == config.patience:
                 break
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
-        self._tell(1.0, "done")
         return min([last, fits[0]], key=lambda fit: fit.energy)
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
@@ -266,3 +273,18 @@ class _Search:
                 break
             fit = better
         return fit
+
+    def with_best_prior(self, fit: Fitted, priors: Sequence[PosePrior]) -> tuple[Fitted, PosePrior]:
+        """`fit`, descended under each of `priors`, where it is most likely, and that prior.
+
+        Narrow priors have the more to gain, their normaliser, and the more to lose.
+        """
+        if len(priors) == 1:
+            return fit, priors[0]
+        self._tell(0.98, "choosing a prior")
+        evidences = [replace(self._evidence, prior=pose_gaussian(prior)) for prior in priors]
+        fits = list(self._executor.map(lambda e: descend(e, fit.path, fit.body, FINE[1:], fit_body=True), evidences))
+        scale = self._evidence.weights.prior * len(self._evidence.seen)
+        costs = [found.energy + scale * e.prior.normaliser for found, e in zip(fits, evidences, strict=True)]
+        best = int(np.argmin(costs))
+        return fits[best], priors[best]

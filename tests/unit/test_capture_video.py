@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_fit import needs_walk
-from tiny_video import new_folder, silhouettes_of, tiny_config, true_track, walk_clip, walk_prior
+from tiny_video import new_folder, silhouettes_of, tiny_config, true_track, walk_clip
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError, Mocap2CtrlError
@@ -23,7 +23,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Path
     clip = walk_clip(character, 0.3)
     folder = new_folder(tmp_path_factory.mktemp("video") / "walk")
     evidence, track = silhouettes_of(character, clip), true_track(character, clip)
-    save_inputs(video_capture(folder, evidence, track, walk_prior(character), tiny_config(), {"engine": "mujoco"}))
+    save_inputs(video_capture(folder, evidence, track, tiny_config(), {"engine": "mujoco"}))
     return folder
 
 

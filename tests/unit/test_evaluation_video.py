@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_fit import needs_walk
-from tiny_video import silhouettes_of, tiny_config, true_track, walk_prior
+from tiny_video import silhouettes_of, tiny_config, true_track
 
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character, load_character
@@ -64,9 +64,7 @@ def capture_of(
     """A capture whose track is `track` and whose silhouettes are those of `seen`."""
     silhouettes = silhouettes_of(character, track if seen is None else seen, start_s=start_s)
     options = {"engine": "mujoco", **run}
-    return video_capture(
-        Path("x"), silhouettes, true_track(character, track), walk_prior(character), tiny_config(), options
-    )
+    return video_capture(Path("x"), silhouettes, true_track(character, track), tiny_config(), options)
 
 
 @pytest.fixture(scope="module")

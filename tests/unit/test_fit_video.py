@@ -38,7 +38,7 @@ def capture_of(folder: Path, character: Character, config: FitConfig, fps: float
     """A capture of a walk's beginning whose track is the truth, not yet fitted."""
     clip = walk_clip(character, fps=fps)
     seen = silhouettes_of(character, clip)
-    return video_capture(new_folder(folder), seen, true_track(character, clip), walk_prior(character), config, RUN)
+    return video_capture(new_folder(folder), seen, true_track(character, clip), config, RUN)
 
 
 def logged(folder: Path, event: str) -> list[dict[str, object]]:
@@ -112,7 +112,7 @@ def guess_cost(folder: Path, character: Character, clip: MotionClip, seen: Silho
     """E of the first guess over 0.2 s, in the heading frame of the clip's first pose."""
     config = tiny_config(method="growth" if growth else "incremental")
     track = true_track(character, clip)
-    capture = video_capture(new_folder(folder), seen, track, walk_prior(character), config, RUN)
+    capture = video_capture(new_folder(folder), seen, track, config, RUN)
     evaluator = evaluation_setup(capture).evaluator()
     dense = resample(capture.reference, 120.0)
     heading = float(rotations.heading(dense.root_orientation[0]))
@@ -162,7 +162,7 @@ def tracked(
             raise _KilledError
 
     config = tiny_config(**settings)
-    return tracked_capture(folder, seen, character, walk_prior(character), config, RUN, 2, resume, on_progress)
+    return tracked_capture(folder, seen, character, [walk_prior(character)], config, RUN, 2, resume, on_progress)
 
 
 @pytest.fixture(scope="module")
@@ -226,16 +226,19 @@ def test_another_fit_s_resumption_is_refused_and_changes_nothing(
 
 def test_the_key_tells_apart_all_that_a_track_depends_on(character: Character, seen: Silhouettes) -> None:
     prior, config = walk_prior(character), tiny_config()
+    priors = [prior]
     masks = np.array(seen.masks)
     masks[0, 0, 0] = True
     keys = [
-        track_key(seen, character, prior, config),
-        track_key(replace(seen, masks=masks), character, prior, config),
-        track_key(replace(seen, fps=25.0), character, prior, config),
-        track_key(replace(seen, camera=replace(SIDE, translation=np.array([0.0, 0.9, 3.0]))), character, prior, config),
-        track_key(seen, character, replace(prior, sigma=1.1 * prior.sigma), config),
-        track_key(seen, character, prior, replace(config, seed=2)),
-        track_key(seen, character, prior, replace(config, tracking=replace(config.tracking, moves=2))),
+        track_key(seen, character, priors, config),
+        track_key(replace(seen, masks=masks), character, priors, config),
+        track_key(replace(seen, fps=25.0), character, priors, config),
+        track_key(
+            replace(seen, camera=replace(SIDE, translation=np.array([0.0, 0.9, 3.0]))), character, priors, config
+        ),
+        track_key(seen, character, [replace(prior, sigma=1.1 * prior.sigma)], config),
+        track_key(seen, character, priors, replace(config, seed=2)),
+        track_key(seen, character, priors, replace(config, tracking=replace(config.tracking, moves=2))),
     ]
     assert len(set(keys)) == len(keys)
-    assert track_key(seen, character, prior, replace(config, generations=99)) == keys[0]
+    assert track_key(seen, character, priors, replace(config, generations=99)) == keys[0]

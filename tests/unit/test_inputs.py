@@ -9,7 +9,7 @@ import pytest
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError, PriorError
-from mocap2ctrl.fit.inputs import Options, input_name, is_video_input, motion_prior, refuse_options, video_prior
+from mocap2ctrl.fit.inputs import Options, input_name, is_video_input, motion_prior, refuse_options, video_priors
 from mocap2ctrl.prior.pca import IdentityPrior
 
 
@@ -74,13 +74,13 @@ def test_options_that_fit(folder: Path, method: str) -> None:
 
 
 def test_a_video_needs_a_prior_and_a_motion_does_not(character: Character) -> None:
-    assert video_prior("auto", character).name == "all"
-    assert video_prior("walk", character).name == "walk"
+    assert [prior.name for prior in video_priors("auto", character)][:2] == ["all", "locomotion"]
+    assert [prior.name for prior in video_priors("walk", character)] == ["walk"]
     for name in ("none", "identity", "NONE"):
         with pytest.raises(ConfigError, match=rf"prior is '{name}'.*allowed are auto, .*walk"):
-            video_prior(name, character)
+            video_priors(name, character)
         assert isinstance(motion_prior(name, character), IdentityPrior)
     with pytest.raises(PriorError, match="nobody"):
-        video_prior("nobody", character)
+        video_priors("nobody", character)
     assert isinstance(motion_prior("auto", character), IdentityPrior)
     assert motion_prior("walk", character).name == "walk"

@@ -52,7 +52,7 @@ def silhouettes_of(
 
 def true_track(character: Character, clip: MotionClip, girth: float = GIRTH) -> Track:
     """What a tracker that makes no mistake would find."""
-    return Track(character, replace(clip, provenance={}), girth, 0.0, {}, (0.0,))
+    return Track(character, replace(clip, provenance={}), girth, walk_prior(character), 0.0, {}, (0.0,))
 
 
 def walk_prior(character: Character) -> PosePrior:
