@@ -78,8 +78,9 @@ class TestFitInputs:
 
     def test_a_missing_file_and_a_folder(self, run: Run) -> None:
         run("fit", "nowhere.bvh").refused("nowhere.bvh", "no such file")
+        run("fit", "nowhere.mp4").refused("nowhere.mp4", "no such file")
         Path("folder").mkdir()
-        run("fit", "folder").refused("folder", "camera")
+        run("fit", "folder").refused("folder", "no PNG", "FILE.npz:KEY")
 
     def test_joints_that_cannot_be_mapped_are_listed(self, run: Run, walk_bvh: Path) -> None:
         """A file whose joints have names that nobody uses: it says which were looked for and which were found."""
