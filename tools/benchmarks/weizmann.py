@@ -35,7 +35,7 @@ DISTANCE_M = 8.0
 GROUND_PERCENTILE = 90
 NOTE = (
     f"Real masks without calibration or truth. The camera is assumed: level, its principal point at the centre, the person\n"
-    f"{PERSON_M} m tall at {DISTANCE_M:g} m. Prior: all. Fell: anything but the legs touches the ground, or the root sinks."
+    f"{PERSON_M} m tall at {DISTANCE_M:g} m. Prior: auto. Fell: anything but the legs touches the ground, or the root sinks."
 )
 
 
