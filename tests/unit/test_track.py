@@ -14,6 +14,7 @@ from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, se
 from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.motion.clips import resample
+from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.body import reshaped
@@ -47,6 +48,8 @@ def prior(character: Character) -> PosePrior:
 
 @pytest.fixture(scope="module")
 def walk(character: Character) -> MotionClip:
+    if deepmimic_directory() is None:
+        pytest.skip("DeepMimic's clips come with pybullet, which is not installed")
     return resample(load_motion("humanoid3d_walk", character).clip, 30.0).cut(4, 16)
 
 
