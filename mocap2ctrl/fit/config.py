@@ -17,7 +17,7 @@ METHODS = ("incremental", "batch", "growth")
 
 def video_weights() -> Weights:
     """Lambda of a fit that follows a video's track and is judged by silhouettes."""
-    return Weights(silhouette=60.0, markers=0.3, velocity=1.0, contact=0.2)
+    return Weights(silhouette=60.0, markers=1.0, velocity=1.0, contact=0.2)
 
 
 def growth_weights() -> Weights:
