@@ -188,7 +188,9 @@ class Silhouettes:
         masks = np.array(self.masks, dtype=bool)
         width, height = self.camera.size
         if masks.ndim != 3 or len(masks) == 0 or masks.shape[1:] != (height, width):
-            raise Mocap2CtrlError(f"masks have shape {masks.shape}; expected (frames, {height}, {width}), the camera's size")
+            raise Mocap2CtrlError(
+                f"masks have shape {masks.shape}; expected (frames, {height}, {width}), the camera's size"
+            )
         if self.camera.fisheye or np.any(self.camera.distortions):
             raise Mocap2CtrlError("the camera of silhouettes has lens distortion; undistort the masks first")
         masks.setflags(write=False)

@@ -90,7 +90,12 @@ class PosePrior:
 
     def __post_init__(self) -> None:
         angles = ROOT_ANGLES + len(self.hinge_names)
-        shapes = {"basis": (2 * angles, None), "mean": (2 * angles,), "angle_centre": (angles,), "exemplars": (None, angles)}
+        shapes = {
+            "basis": (2 * angles, None),
+            "mean": (2 * angles,),
+            "angle_centre": (angles,),
+            "exemplars": (None, angles),
+        }
         for name, shape in shapes.items():
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, name))
         for name in ("sigma", "explained"):
