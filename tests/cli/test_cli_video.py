@@ -67,7 +67,7 @@ def test_the_folder_holds_evidence_and_result(fitted_video: tuple[Path, Ran], ch
     } <= set(contents(folder))
     assert "checkpoint/track.npz" not in contents(folder)
     capture = api.load(folder)
-    assert capture.prior.name == "all"
+    assert capture.prior.name in ("all", "locomotion", "walk")  # whichever makes the track likeliest
     assert capture.silhouettes is not None
     assert 0.8 < capture.girth < 1.5
     assert capture.config.weights.silhouette > 0.0
