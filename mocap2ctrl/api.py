@@ -95,8 +95,8 @@ def fit(
         seed: of all random numbers.
         workers: processes; all cores if not given. Does not change the result.
         engine: name of the physics engine.
-        prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for a motion and `all` for a video, which
-            cannot do without one.
+        prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for a motion and, for a video, which
+            cannot do without one, the activity's under which the track is most likely.
         height_m: of the simulated body.
         time_range: seconds of the input to use.
         fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.

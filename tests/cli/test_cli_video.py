@@ -16,6 +16,7 @@ from conftest import TINY, Filmed, Ran, Run, contents
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.cli.main import main
+from mocap2ctrl.fit.inputs import VIDEO_PRIORS
 from mocap2ctrl.motion.npz import read_motion
 
 SAMPLE = Path(__file__).resolve().parents[2] / "video" / "walk.mp4"
@@ -67,7 +68,7 @@ def test_the_folder_holds_evidence_and_result(fitted_video: tuple[Path, Ran], ch
     } <= set(contents(folder))
     assert "checkpoint/track.npz" not in contents(folder)
     capture = api.load(folder)
-    assert capture.prior.name in ("all", "locomotion", "walk")  # whichever makes the track likeliest
+    assert capture.prior.name in VIDEO_PRIORS  # whichever makes the track likeliest
     assert capture.silhouettes is not None
     assert 0.8 < capture.girth < 1.5
     assert capture.config.weights.silhouette > 0.0
