@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", default="mujoco", help="physics engine (default: mujoco)")
     parser.add_argument(
-        "--prior", default="auto", metavar="auto|NAME|none", help="pose prior (auto: for a video the likeliest, else none)"
+        "--prior",
+        default="auto",
+        metavar="auto|NAME|none",
+        help="pose prior (auto: for a video the likeliest, else none)",
     )
     parser.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     parser.add_argument(
