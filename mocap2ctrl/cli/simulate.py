@@ -47,15 +47,20 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from mocap2ctrl import api
-    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.errors import CaptureError
     from mocap2ctrl.evaluation.metrics import fall_time
     from mocap2ctrl.evaluation.video import ground_rule
+    from mocap2ctrl.fit.capture import check_place, holds_capture, make_folder
     from mocap2ctrl.motion.bvh_writer import write_bvh
     from mocap2ctrl.motion.clips import resample
     from mocap2ctrl.motion.npz import write_motion
     from mocap2ctrl.report.overlay import write_overlay
 
     capture = api.load(options.capture)
+    folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
+    check_place(folder)
+    if holds_capture(folder):
+        raise CaptureError(f"{folder}: is a capture, whose own motion and video would be lost; choose another -o")
     seconds = options.seconds or capture.reference.duration_s
     replay = api.simulate(
         capture, seconds, pushes=_pushes(options, capture), torque_limit=options.torque_limit, engine=options.engine
@@ -63,10 +68,7 @@ def run(options: argparse.Namespace) -> int:
     reference = replace(capture.reference, loop=False)
     dense = resample(reference, replay.clip.fps)
     fell_at = fall_time(capture.character, replay, dense, seconds, ground=ground_rule(capture))
-    folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder}: is a file; choose another -o")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     write_motion(folder / "motion.npz", replay.clip, capture.character)
     write_bvh(folder / "motion.bvh", replay.clip, capture.character)
     if not options.no_video:

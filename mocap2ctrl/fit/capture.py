@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -37,6 +39,9 @@ CONTROLLER, CHARACTER, PRIOR, TARGET, CAMERA, CONFIG, LOG = (
 CHECKPOINT = Path("checkpoint")
 REPORT = "report.html"
 """The last file that a fit writes."""
+
+NAME_BYTES = 255
+"""What file systems allow a name."""
 
 JOURNAL = CHECKPOINT / "journal.bin"
 CONFIG_FORMAT = 2
@@ -120,12 +125,12 @@ def check_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     """Whether there is room for a capture, or one to resume; changes nothing.
 
     Raises:
-        CaptureError: there is one already and neither `resume` nor `overwrite` was given, or the folder holds other things.
+        CaptureError: there is one already and neither `resume` nor `overwrite` was given, or the folder holds other things, or
+            cannot be made.
     """
-    if folder.exists() and not folder.is_dir():
-        raise CaptureError(f"{folder}: is a file; choose another -o")
+    check_place(folder)
     if folder.is_dir() and any(folder.iterdir()):
-        if not _holds_capture(folder):
+        if not holds_capture(folder):
             raise CaptureError(f"{folder}: is not empty and no capture; choose another -o")
         if not (resume or overwrite):
             raise CaptureError(f"{folder}: holds a capture already; use --resume to go on, --overwrite, or another -o")
@@ -142,10 +147,48 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
     check_folder(folder, resume=resume, overwrite=overwrite)
     if overwrite and folder.is_dir():
         _empty(folder)
+    make_folder(folder / CHECKPOINT)
+
+
+def check_place(folder: Path) -> None:
+    """Whether a folder is there to write in, or can be made; changes nothing.
+
+    Raises:
+        CaptureError: it is a file, or below one, its name is too long, or nobody may write there.
+    """
     try:
-        (folder / CHECKPOINT).mkdir(parents=True, exist_ok=True)
+        if folder.exists() and not folder.is_dir():
+            raise CaptureError(f"{folder}: is a file; choose another -o")
+        nearest = folder.absolute()
+        while not nearest.exists():
+            nearest = nearest.parent
+        for part in folder.absolute().relative_to(nearest).parts:
+            if len(os.fsencode(part)) > NAME_BYTES:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        if not nearest.is_dir():
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise CaptureError(f"{folder}: cannot be made ({error.strerror or error}); choose another -o") from error
+        raise _cannot_be_made(folder, error) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and its parents.
+
+    Raises:
+        CaptureError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_be_made(folder, error) from error
+
+
+def _cannot_be_made(folder: Path, error: OSError) -> CaptureError:
+    return CaptureError(
+        f"{folder}: the folder cannot be made or written ({error.strerror or error}); choose another -o"
+    )
 
 
 def _empty(folder: Path) -> None:
@@ -157,7 +200,7 @@ def _empty(folder: Path) -> None:
             entry.unlink()
 
 
-def _holds_capture(folder: Path) -> bool:
+def holds_capture(folder: Path) -> bool:
     """Whether a fit has written here; other programs call their settings `config.toml` too, and nobody's folder is emptied."""
     return (folder / CONFIG).exists() and any((folder / name).exists() for name in (CHARACTER, TARGET, CONTROLLER))
 

@@ -84,11 +84,11 @@ class Job:
         Raises:
             CaptureError: there cannot.
         """
+        check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
         if self.resume and (self.folder / REPORT).exists() and load_capture(self.folder).complete:
             raise CaptureError(
                 f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
             )
-        check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
 
     def make_room(self) -> None:
         """The folder. Not before the input is known to be good: a bad one overwrites nothing."""

@@ -19,6 +19,7 @@ from mocap2ctrl.fit.capture import (
     PRIOR,
     TARGET,
     Capture,
+    check_folder,
     load_capture,
     prepare_folder,
     save_inputs,
@@ -148,6 +149,11 @@ class TestPrepareFolder:
         (tmp_path / "file").write_text("x")
         with pytest.raises(CaptureError, match="cannot be made"):
             prepare_folder(tmp_path / "file" / "below", resume=False, overwrite=False)
+
+    def test_refuses_a_name_too_long_and_makes_nothing(self, tmp_path: Path) -> None:
+        with pytest.raises(CaptureError, match=r"too long.*another -o"):
+            check_folder(tmp_path / "m" / ("a" * 300), resume=False, overwrite=False)
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", [CHARACTER, TARGET, CONFIG, CONTROLLER])
