@@ -236,8 +236,10 @@ def load_capture(folder: Path | str) -> Capture:
     """
     folder = Path(folder)
     run, config = load_settings(folder)
-    if "track_key" in run and not (folder / TARGET).exists():
-        raise CaptureError(f"{folder}: holds no {TARGET}; its tracking has not ended, go on with fit … --resume")
+    if not (folder / TARGET).exists():
+        if "track_key" in run and not (folder / CONTROLLER).exists():
+            raise CaptureError(f"{folder}: holds no {TARGET}; its tracking has not ended, go on with fit … --resume")
+        raise CaptureError(f"{folder}: {TARGET} is missing; restore the file or fit anew")
     character = load_character(folder / CHARACTER)
     prior = load_prior(str(folder / PRIOR) if (folder / PRIOR).exists() else "identity", character)
     camera = load_camera(folder / CAMERA) if (folder / CAMERA).exists() else None
@@ -283,10 +285,12 @@ def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
             raise CaptureError(f"{path}: the table [{name}] is missing; restore the file or fit anew")
     run = table["run"]
     engine, scale, cycles = run.get("engine", "mujoco"), run.get("torque_scale", 1.0), run.get("cycles", 1)
+    ground = run.get("allow_ground", False)
     for name, value, allowed, valid in (
         ("engine", engine, "an engine's name", isinstance(engine, str)),
         ("torque_scale", scale, "a number from 0.01 to 10", _is_number(scale) and 0.01 <= scale <= 10),
         ("cycles", cycles, "a whole number from 1 on", _is_number(cycles) and cycles >= 1 and cycles % 1 == 0),
+        ("allow_ground", ground, "true or false", isinstance(ground, bool)),
     ):
         if not valid:
             raise CaptureError(f"{path}: run.{name} is {value!r}; allowed is {allowed}")

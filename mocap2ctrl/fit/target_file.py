@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.errors import CaptureError, Mocap2CtrlError
 from mocap2ctrl.files import write_arrays
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
 
@@ -20,6 +20,8 @@ READABLE = (1, 2)
 """Format 1 has no silhouettes."""
 
 GIRTH_RANGE = (0.1, 10.0)
+UNIT_TOLERANCE = 1e-3
+"""How far a quaternion's length may be from 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,8 @@ def load_target(path: Path, character: Character, camera: Camera | None) -> Targ
             return _target({name: data[name] for name in data.files}, path, character, camera)
     except CaptureError:
         raise
+    except Mocap2CtrlError as error:  # a clip's or silhouettes' own check
+        raise CaptureError(f"{path}: cannot be read ({error}); restore the file or fit anew") from error
     except Exception as error:  # a damaged archive raises many kinds
         raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
 
@@ -101,8 +105,10 @@ def _target(data: Mapping[str, Any], path: Path, character: Character, camera: C
         angles=data["angles_rad"],
         loop=bool(data["loop"]),
         ends_standing=bool(data["ends_standing"]),
-        provenance=dict(json.loads(str(data["provenance_json"]))),
+        provenance=_mapping(data, "provenance_json", path),
     )
+    if not np.all(np.abs(np.linalg.norm(clip.root_orientation, axis=1) - 1.0) < UNIT_TOLERANCE):
+        raise CaptureError(f"{path}: root_orientation_wxyz holds no unit quaternions; restore the file or fit anew")
     points, shape = np.asarray(data["source_points_m"], float), (len(clip), len(character.evaluation_points), 3)
     if points.shape != shape:
         raise CaptureError(f"{path}: source_points_m has shape {points.shape}; expected {shape}")
@@ -113,7 +119,14 @@ def _target(data: Mapping[str, Any], path: Path, character: Character, camera: C
     girth = float(data["girth"])
     if not GIRTH_RANGE[0] <= girth <= GIRTH_RANGE[1]:
         raise CaptureError(f"{path}: girth is {girth}; allowed is {GIRTH_RANGE[0]:g} to {GIRTH_RANGE[1]:g}")
-    return Target(clip, points, _silhouettes(data, path, camera), girth)
+    seen = _silhouettes(data, path, camera)
+    expected = round(clip.duration_s * seen.fps) + 1
+    if len(seen) != expected:
+        raise CaptureError(
+            f"{path}: holds {len(seen)} masks where the track's {clip.duration_s:.2f} s at {seen.fps:g} frames a second have "
+            f"{expected}; restore the file or fit anew"
+        )
+    return Target(clip, points, seen, girth)
 
 
 def _silhouettes(data: Mapping[str, Any], path: Path, camera: Camera) -> Silhouettes:
@@ -121,13 +134,26 @@ def _silhouettes(data: Mapping[str, Any], path: Path, camera: Camera) -> Silhoue
     width, height = camera.size
     if masks.shape[1:] != (height, width):
         raise CaptureError(f"{path}: its masks are {masks.shape[2]}x{masks.shape[1]}, the camera's {width}x{height}")
+    if not masks.any():
+        raise CaptureError(f"{path}: no mask holds a pixel; restore the file or fit anew")
+    provenance = _mapping(data, "silhouettes_provenance_json", path)
+    start_s = provenance.get("start_s", 0.0)
+    if isinstance(start_s, bool) or not isinstance(start_s, int | float) or not np.isfinite(start_s):
+        raise CaptureError(f"{path}: start_s is {start_s!r}; allowed is a finite number of seconds")
     return Silhouettes(
         name=str(data["silhouettes_name"]),
         fps=float(data["silhouettes_fps"]),
         masks=masks,
         camera=camera,
-        provenance=dict(json.loads(str(data["silhouettes_provenance_json"]))),
+        provenance=provenance,
     )
+
+
+def _mapping(data: Mapping[str, Any], name: str, path: Path) -> dict[str, Any]:
+    value = json.loads(str(data[name]))
+    if not isinstance(value, dict):
+        raise CaptureError(f"{path}: {name} is no JSON object; restore the file or fit anew")
+    return value
 
 
 def _unpacked(bits: Any, shape: Any, path: Path) -> Masks:

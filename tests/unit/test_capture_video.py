@@ -34,10 +34,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Path
         ("silhouettes_bits", np.zeros(8640, np.float64), "do not fit"),
         ("silhouettes_shape", np.array([10, 96, 72]), "camera's 96x72"),
         ("silhouettes_shape", np.array([0, 72, 96]), "do not fit"),
-        ("silhouettes_fps", np.array(-3.0), "cannot be read"),
+        ("silhouettes_fps", np.array(-3.0), "cannot be read .fps is -3"),
         ("girth", np.array(0.0), "girth"),
         ("girth", np.array(np.nan), "girth"),
         ("silhouettes_provenance_json", np.array("{"), "cannot be read"),
+        ("silhouettes_provenance_json", np.array("[1]"), "silhouettes_provenance_json is no JSON object"),
+        ("silhouettes_provenance_json", np.array('{"start_s": "soon"}'), "start_s is 'soon'"),
+        ("silhouettes_provenance_json", np.array('{"start_s": NaN}'), "start_s is nan"),
+        ("silhouettes_bits", np.zeros(8640, np.uint8), "no mask holds a pixel"),
+        ("silhouettes_fps", np.array(15.0), "10 masks where"),
     ],
 )
 def test_a_wrong_entry_is_refused(seen: Path, tmp_path: Path, name: str, value: object, says: str) -> None:
@@ -68,7 +73,7 @@ def test_masks_take_one_bit_a_pixel(seen: Path) -> None:
 def test_a_video_that_is_being_tracked_can_be_told_from_one_that_is_damaged(seen: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(seen, tmp_path / "walk")
     (folder / TARGET).unlink()
-    with pytest.raises(CaptureError, match=r"target\.npz: cannot be read"):
+    with pytest.raises(CaptureError, match=r"target\.npz is missing"):
         load_capture(folder)
     (folder / CONFIG).write_text((folder / CONFIG).read_text().replace("[run]", '[run]\ntrack_key = "00"'))
     with pytest.raises(CaptureError, match=r"target\.npz.*tracking has not ended.*--resume"):
