@@ -72,8 +72,11 @@ def _run(given: Sequence[str]) -> int:
 
     try:
         return int(module.run(options))
-    except Mocap2CtrlError as error:
-        return fail(str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
+    except (Mocap2CtrlError, UnicodeEncodeError) as error:
+        name = (
+            f"{error.object}: has bytes that are not UTF-8; rename it" if isinstance(error, UnicodeEncodeError) else ""
+        )
+        return fail(name or str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
     except KeyboardInterrupt:
         resumable = "; if its folder is there, go on with --resume" if options.command == "fit" else ""
         return fail(f"interrupted{resumable}", INTERRUPTED)

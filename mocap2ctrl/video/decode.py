@@ -186,9 +186,22 @@ def _image(frame: av.VideoFrame, size: tuple[int, int], turns: int) -> Image:
     return np.ascontiguousarray(np.rot90(reduced.to_ndarray(), turns))
 
 
+def require_utf8(path: str | Path) -> None:
+    """Refuses a name that FFmpeg, zip archives and reports could not take.
+
+    Raises:
+        VideoError: the name has bytes that are not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise VideoError(f"{path}: the name has bytes that are not UTF-8; rename the file or folder") from error
+
+
 @contextmanager
 def _opened(file: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
     """The file's first video stream; whatever FFmpeg says on the way is one line."""
+    require_utf8(file)
     if file.is_dir():
         raise VideoError(f"{file}: is a folder; give a video file, or a folder that holds PNGs of masks")
     if not file.is_file():

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.files import write_arrays
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.decode import require_utf8
 
 WHITE = 127
 """Grey levels above are a person."""
@@ -98,6 +99,7 @@ def natural_order(name: str) -> tuple[tuple[int, str | int], ...]:
 
 
 def _path_and_key(spec: str | Path) -> tuple[Path, str | None]:
+    require_utf8(spec)
     whole = Path(spec)
     if whole.exists():
         return whole, None

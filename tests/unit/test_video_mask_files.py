@@ -9,6 +9,7 @@ import pytest
 from video_scene import write_png
 
 from mocap2ctrl.errors import VideoError
+from mocap2ctrl.video.decode import probe
 from mocap2ctrl.video.extract import from_masks
 from mocap2ctrl.video.mask_files import is_mask_spec, load_masks, natural_order, save_masks
 
@@ -73,6 +74,12 @@ class TestNpz:
         np.savez(tmp_path / "m.npz", a=masks())
         with pytest.raises(VideoError, match=r"m.npz:a: .*--fps"):
             load_masks(tmp_path / "m.npz")
+
+    def test_a_name_that_is_not_utf8(self, tmp_path: Path) -> None:
+        with pytest.raises(VideoError, match="not UTF-8; rename"):
+            load_masks(tmp_path / "m\udcff.npz", 25.0)
+        with pytest.raises(VideoError, match="not UTF-8; rename"):
+            probe(tmp_path / "v\udcff.mp4")
 
     def test_pickles_stay_closed(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "m.npz", a=np.array([{"x": 1}], object))
