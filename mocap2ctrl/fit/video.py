@@ -57,7 +57,7 @@ def tracked_capture(
         on_progress: told the share of the tracking that is done, and what is being done.
 
     Raises:
-        CaptureError: the folder's fit was begun with another input, prior, seed or other tracker settings.
+        CaptureError: the folder's fit was begun with another input, prior, seed, tracker settings or `allow_ground`.
     """
     key = track_key(silhouettes, character, priors, config)
     run = {**run, "track_key": key.hex()}
@@ -66,6 +66,12 @@ def tracked_capture(
         if begun.get("track_key") != key.hex():
             raise CaptureError(
                 f"{folder}: was begun with other input, settings or version; resume with the same ones, or use --overwrite"
+            )
+        was, now = (bool(options.get("allow_ground")) for options in (begun, run))
+        if was != now:
+            advice = "give --allow-ground again" if was else "leave --allow-ground out"
+            raise CaptureError(
+                f"{folder}: was begun {'with' if was else 'without'} --allow-ground; {advice}, or use --overwrite"
             )
         if (folder / TARGET).exists():
             return replace(load_capture(folder), folder=folder, config=config, run=run, controller=None)

@@ -130,6 +130,15 @@ def test_another_fit_is_not_resumed(capture: Path, filmed: Filmed, run: Run) -> 
     assert contents(capture) == before
 
 
+def test_a_fit_goes_on_with_the_same_rule_for_the_ground_only(capture: Path, filmed: Filmed, run: Run) -> None:
+    (capture / "controller.json").unlink()
+    before = contents(capture)
+    ran = run("fit", filmed.masks, "-o", capture, *TINY, "--resume", "--allow-ground")
+    assert ran.code == 2
+    assert "without --allow-ground; leave --allow-ground out" in ran.err.splitlines()[-1]
+    assert contents(capture) == before
+
+
 def test_growth_from_pictures(filmed: Filmed, tmp_path: Path, run: Run) -> None:
     """A folder of PNGs with its rate and camera given; targets are coefficients of the prior."""
     folder = tmp_path / "grown"
