@@ -6,14 +6,26 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from mocap2ctrl.errors import CameraError
-from mocap2ctrl.types import Camera, Silhouettes
+from mocap2ctrl.geometry.camera import camera_centre, on_plane, to_camera
+from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
 from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
 from mocap2ctrl.video.decode import Image, Progress, probe
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.region import undistortion, working_region
 from mocap2ctrl.video.samples import VIDEO, shipped_file
+
+LEAST_ON_GROUND = 1 / 3
+"""Share of the masks whose lowest point must be a place on the ground."""
+SMALLEST_M, TALLEST_M = 0.5, 3.0
+"""Heights of a person that a camera may imply; the masks' feet and the ground are not exact."""
+NEAREST_M, FARTHEST_M = 0.5, 200.0
+"""Distances of a person that a camera may imply; they follow the focal length, the heights do not."""
+QUARTILES = (25.0, 75.0)
+"""A person crouches in some frames, which makes them small, and jumps in others, which makes them far and tall."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +136,15 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
         camera: that saw the picture, at any size of the same shape.
         file: the input, for its hash.
         camera_note: where the camera came from.
+
+    Raises:
+        CameraError: by this camera, the masks are of no person who walks on the ground.
     """
     height, width = found.masks.shape[1:]
     lens = undistortion(camera_for_size(camera, (width, height)))
-    masks, working = working_region(lens.masks(found.masks), lens.camera)
+    undistorted_masks = lens.masks(found.masks)
+    _require_plausible(undistorted_masks, lens.camera)
+    masks, working = working_region(undistorted_masks, lens.camera)
     note = f"silhouettes: {len(masks)} of {working.size[0]}x{working.size[1]} pixels around the person, {found.fps:.4g} a second"
     provenance = {
         **found.provenance,
@@ -144,3 +161,47 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
         notes=(*found.notes, camera_note, note),
         warnings=found.warnings,
     )
+
+
+def _require_plausible(masks: Masks, camera: Camera) -> None:
+    """Refuses a camera by which nobody stands on the ground, or a giant or a dwarf does.
+
+    Args:
+        masks: (T, H, W) in pixels of `camera`.
+        camera: an ideal pinhole.
+    """
+    advice = "check its translation (metres, world to camera, world z up), rotation and matrix"
+    height_m = float(camera_centre(camera)[2])
+    if height_m <= 0:
+        raise CameraError(f"camera {camera.name}: is {-height_m:.3g} m below the ground; {advice}")
+    soles, heights_px = _soles_and_heights(masks)
+    if not len(soles):
+        raise CameraError(f"camera {camera.name}: no mask is left in its picture; check its distortions and matrix")
+    depth = to_camera(camera, on_plane(camera, soles))[:, 2]
+    sees = np.isfinite(depth) & (depth > 0)
+    if np.mean(sees) < LEAST_ON_GROUND:
+        raise CameraError(
+            f"camera {camera.name}: sees no ground under the person in {100 * np.mean(~sees):.0f} % of the frames; {advice}"
+        )
+    far_m = float(np.median(depth[sees]))
+    if not NEAREST_M <= far_m <= FARTHEST_M:
+        raise CameraError(
+            f"camera {camera.name}: puts the person {far_m:.3g} m away; allowed is {NEAREST_M:g} to {FARTHEST_M:g} m; {advice}"
+        )
+    low_m, high_m = np.percentile(heights_px[sees] * depth[sees] / camera.matrix[1, 1], QUARTILES)
+    if high_m < SMALLEST_M or low_m > TALLEST_M:
+        tall_m = high_m if high_m < SMALLEST_M else low_m
+        raise CameraError(
+            f"camera {camera.name}: makes the person {tall_m:.3g} m tall; allowed is {SMALLEST_M:g} to {TALLEST_M:g} m; {advice}"
+        )
+
+
+def _soles_and_heights(masks: Masks) -> tuple[Array, Array]:
+    """Of the masks with a person: (N, 2) the middle of the lowest row, pixels; (N,) the heights, pixels."""
+    soles, heights = [], []
+    for mask in masks:
+        rows = np.flatnonzero(np.any(mask, axis=1))
+        if len(rows):
+            soles.append((np.median(np.flatnonzero(mask[rows[-1]])), rows[-1] + 0.5))
+            heights.append(rows[-1] + 1 - rows[0])
+    return np.array(soles, float).reshape(-1, 2), np.array(heights, float)

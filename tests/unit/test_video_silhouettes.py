@@ -327,6 +327,22 @@ class TestLoadSilhouettes:
         save_camera(tmp_path / "m.toml", SIDE)
         assert load_silhouettes(f"{tmp_path / 'm.npz'}:walk").silhouettes.camera.name == "side"
 
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ({"translation": np.array([0.0, -0.9, 5.0])}, r"0\.9 m below the ground"),
+            ({"translation": np.array([0.0, 900.0, 5000.0])}, r"m away; allowed is 0\.5 to 200 m"),
+            ({"translation": np.array([0.0, 0.2, 1.2])}, r"m tall; allowed is 0\.5 to 3 m"),
+            ({"translation": np.array([0.0, 30.0, 5.0])}, r"m tall; allowed is 0\.5 to 3 m"),
+            ({"matrix": np.array([[1.0, 0, 80], [0, 1, 60], [0, 0, 1]])}, r"m away; allowed is 0\.5 to 200 m"),
+            ({"matrix": np.array([[200.0, 0, 80], [0, 200, 140], [0, 0, 1]])}, r"no ground under the person in 100 %"),
+        ],
+    )
+    def test_a_camera_that_cannot_be(self, tmp_path: Path, change: dict[str, np.ndarray], says: str) -> None:
+        save_masks(tmp_path / "m.npz", "walk", walk(np.linspace(35, 125, 12))[1], 25.0)
+        with pytest.raises(CameraError, match=says + ".*check its translation"):
+            load_silhouettes(tmp_path / "m.npz", replace(SIDE, **change))
+
     def test_real_footage_agrees_with_its_motion_capture(self) -> None:
         video, reference = real("pose2sim_cam03_balancing.mp4"), DATA / "reference3d"
         loaded = load_silhouettes(video, f"{reference / 'pose2sim_Calib_qualisys.toml'}:cam_03")
