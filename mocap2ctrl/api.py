@@ -15,7 +15,7 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
-from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part
+from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
 from mocap2ctrl.fit.capture import Capture, load_capture
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.inputs import (
@@ -143,7 +143,11 @@ def fit(
         outcome, wall_s=time.perf_counter() - begun, core_s=cpu_seconds() - cpu
     )  # masks and track included
     evaluation, replayed = evaluate(outcome.capture, reference=reference)
-    warnings = (*loaded.warnings, *capture_warnings(outcome.capture, reference))
+    warnings = (
+        *video_warnings(outcome.capture, evaluation, replayed),
+        *loaded.warnings,
+        *capture_warnings(outcome.capture, reference),
+    )
     effort = {"evaluations": outcome.evaluations, "wall_s": outcome.wall_s, "core_s": outcome.core_s}
     seen_by = loaded if isinstance(loaded, LoadedSilhouettes) else None
     write_outputs(

@@ -39,10 +39,11 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from mocap2ctrl import api
+    from mocap2ctrl.evaluation.video import video_warnings
 
     capture = api.load(options.capture)
-    evaluation, _ = api.evaluate(capture, reference=options.reference, engine=options.engine)
-    for warning in api.capture_warnings(capture, options.reference):
+    evaluation, replay = api.evaluate(capture, reference=options.reference, engine=options.engine)
+    for warning in (*video_warnings(capture, evaluation, replay), *api.capture_warnings(capture, options.reference)):
         note(f"note: {warning}")
     if options.json:
         print_json(asdict(evaluation))

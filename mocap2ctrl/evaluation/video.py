@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from mocap2ctrl.evaluation.metrics import Evaluation, Ground, fall_time, judged_seconds, mean_errors, source_error
 from mocap2ctrl.evaluation.reference import Reference, at_rate, clip_points
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.silhouettes import silhouette_iou
 from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.fit.config import budget
 from mocap2ctrl.types import Array
+
+LITTLE_OVERLAP = 0.75
+"""A controller whose overlap is less than this share of the track's has lost much of what was seen."""
+
+SINKING, SINKING_S = 0.75, 0.3
+"""A pelvis that is lower than this share of the track's so shortly before the end is about to fall."""
 
 
 def ground_rule(capture: Capture, *, has_reference: bool = False) -> Ground:
@@ -57,6 +66,42 @@ def evaluate_video(capture: Capture, replay: Replay, reference: Reference | None
         track_error_cm=mean_errors(replay.points, track_points)[0],
     )
     return evaluation if reference is None else _with_reference(evaluation, replay.points, track_points, reference, fps)
+
+
+def video_warnings(capture: Capture, evaluation: Evaluation, replay: Replay) -> tuple[str, ...]:
+    """Sentences on a video's controller that is much worse than its track; none for motion capture.
+
+    Args:
+        capture: what was fitted.
+        evaluation: of `replay`.
+        replay: as for `evaluate_video`.
+    """
+    ours, tracks = evaluation.silhouette_iou, evaluation.track_silhouette_iou
+    if ours is None or tracks is None:
+        return ()
+    warnings = []
+    if ours < LITTLE_OVERLAP * tracks:
+        more = capture.config.generations < budget("thorough").generations
+        advice = "try --budget thorough" if more else "look at overlay.mp4"
+        warnings.append(
+            f"the controller covers the silhouettes much less than the track: {ours:.3f} against {tracks:.3f}; {advice}"
+        )
+    share = _lowest_share(capture, replay)
+    if not evaluation.fell and share < SINKING and ground_rule(capture) != "anywhere":
+        warnings.append(
+            f"a fall has begun at the end: in the last {SINKING_S:g} s the pelvis sinks to {100.0 * share:.0f} % of the "
+            "track's height"
+        )
+    return tuple(warnings)
+
+
+def _lowest_share(capture: Capture, replay: Replay) -> float:
+    """How low the pelvis comes in the last moments that are judged, as a share of the track's height."""
+    fps = replay.clip.fps
+    track = np.maximum(at_rate(capture.reference, fps).root_position[:, 2], 0.01)
+    stop = min(round(video_judged_seconds(capture, None) * fps) + 1, len(replay.clip))
+    rows = np.arange(max(0, stop - round(SINKING_S * fps)), stop)
+    return float(np.min(replay.clip.root_position[rows, 2] / track[np.minimum(rows, len(track) - 1)]))
 
 
 def _with_reference(

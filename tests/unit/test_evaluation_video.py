@@ -18,7 +18,7 @@ from mocap2ctrl.evaluation.metrics import DIVERGED_ERROR_CM
 from mocap2ctrl.evaluation.reference import Reference, clip_points, load_reference
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps, silhouette_iou
-from mocap2ctrl.evaluation.video import evaluate_video, ground_rule, video_judged_seconds, video_part
+from mocap2ctrl.evaluation.video import evaluate_video, ground_rule, video_judged_seconds, video_part, video_warnings
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.video import video_capture
 from mocap2ctrl.motion.bvh_writer import write_bvh
@@ -154,6 +154,36 @@ def test_on_allowed_ground_lying_down_where_the_track_stands_is_a_fall_still(cha
     """By the height of the root, after 0.3 s."""
     allowed = capture_of(character, sliding_clip(character, 30.0), allow_ground=True)
     assert evaluate_video(allowed, replay_of(character, lying(character))).fell_at_s == pytest.approx(0.3, abs=0.01)
+
+
+def warned(capture: Capture, run: Replay) -> tuple[str, ...]:
+    return video_warnings(capture, evaluate_video(capture, run), run)
+
+
+def test_a_controller_that_loses_much_of_what_was_seen_is_told(character: Character, capture: Capture) -> None:
+    assert warned(capture, replay_of(character, sliding_clip(character))) == ()
+    (said,) = warned(capture, replay_of(character, moved(sliding_clip(character), x=0.15)))
+    assert "covers the silhouettes much less than the track: 0." in said
+    assert said.endswith("against 1.000; try --budget thorough")
+
+
+def test_a_fall_that_has_begun_at_the_end_is_told(character: Character) -> None:
+    """The pelvis sinks by 30 % in the last tenth of a second: no fall yet; the same earlier is none either."""
+    clip = sliding_clip(character)
+    height = clip.root_position[0, 2]
+
+    def sinking(begin: int, end: int) -> Replay:
+        position = np.array(clip.root_position)
+        position[begin:end, 2] = 0.7 * height
+        return replay_of(character, replace(clip, root_position=position))
+
+    plain, allowed = (
+        capture_of(character, sliding_clip(character, 30.0), **run) for run in ({}, {"allow_ground": True})
+    )
+    assert not evaluate_video(plain, sinking(61, 73)).fell
+    assert any("a fall has begun at the end" in w and "70 %" in w for w in warned(plain, sinking(61, 73)))
+    assert not any("fall" in w for w in warned(plain, sinking(10, 22)))
+    assert not any("fall" in w for w in warned(allowed, sinking(61, 73)))
 
 
 def test_errors_against_a_reference_say_what_seeing_and_what_acting_loses(character: Character) -> None:
