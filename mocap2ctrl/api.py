@@ -107,7 +107,7 @@ def fit(
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         resume: go on with an interrupted fit in `output`.
-        overwrite: replace a capture in `output`.
+        overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
         on_progress, on_input: told how the fit goes, and what was understood of the input.
         on_preparation: told what is being done with a video before the fit, and the share of it that is done.

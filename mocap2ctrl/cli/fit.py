@@ -63,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_video_arguments(parser)
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted fit")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing capture")
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace an existing capture, which is deleted once the new input has been accepted",
+    )
     add_json(parser)
 
 

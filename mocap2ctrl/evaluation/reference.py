@@ -83,6 +83,8 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
 
 
 def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:
+    if not path.exists():
+        raise MotionFileError(f"{path}: no such file; give a truth.npz or a motion.npz, or a .bvh")
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as data:
             height = float(data["height_m"])

@@ -21,6 +21,9 @@ from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
 )
+MOTION_SUFFIXES = frozenset((".bvh", ".txt", ".json", ""))
+"""None at all for clips that are found by name."""
+
 VIDEO_PRIORS = ("all", "locomotion", "strike", "dance", "acrobatics", "getup")
 """What `auto` means for a video: the search is under the first, and the track ends under the one that makes it most likely."""
 
@@ -122,6 +125,11 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         for name in VIDEO_OPTIONS:
             if getattr(options, name) not in (None, False):
                 flag = f"--{name.replace('_', '-')}"
+                if Path(source).suffix.lower() not in MOTION_SUFFIXES:
+                    raise ConfigError(
+                        f"{source}: unknown kind of input for {flag}; allowed are a video (.mp4, .mov, .avi, …), masks "
+                        "(FILE.npz:KEY or a folder of PNGs) and, without such options, a .bvh or a DeepMimic .txt"
+                    )
                 raise ConfigError(f"{source}: is a motion; {flag} goes with videos and masks only, leave it out")
         if method == "growth":
             raise ConfigError(
@@ -146,7 +154,7 @@ def video_priors(name: str, character: Character) -> tuple[PosePrior, ...]:
         ConfigError: none was asked for; PriorError: there is no such prior.
     """
     names = VIDEO_PRIORS if name == "auto" else (name,)
-    loaded = [load_prior(one, character) for one in names if one.lower() not in NO_PRIOR]
+    loaded = [load_prior(one, character, others=("auto",)) for one in names if one.lower() not in NO_PRIOR]
     priors = tuple(prior for prior in loaded if isinstance(prior, PosePrior))
     if not priors:
         known = ", ".join(("auto", *shipped_priors()))

@@ -31,13 +31,20 @@ def shipped_priors() -> tuple[str, ...]:
     return () if folder is None else tuple(sorted(path.stem for path in folder.glob("*.npz")))
 
 
-def load_prior(name_or_path: Path | str, character: Character, *, spread_rad: float = IDENTITY_SPREAD_RAD) -> Prior:
+def load_prior(
+    name_or_path: Path | str,
+    character: Character,
+    *,
+    spread_rad: float = IDENTITY_SPREAD_RAD,
+    others: tuple[str, ...] = NO_PRIOR,
+) -> Prior:
     """A prior by name (`walk`, `all`, `all-but-walk`, …), by path (`.npz`), or `identity` or `none` for no prior.
 
     Args:
         name_or_path: which.
         character: whose poses it must describe.
         spread_rad: the identity's spread.
+        others: names that an error lists beside those shipped.
 
     Raises:
         PriorError: unknown (the known ones are listed), damaged, or for another character.
@@ -47,13 +54,13 @@ def load_prior(name_or_path: Path | str, character: Character, *, spread_rad: fl
         return IdentityPrior(len(character.hinges), np.array(spread_rad))
     if name.endswith(".npz"):
         if not Path(name).is_file():
-            raise PriorError(f"{name}: no such file; give an existing prior .npz or a name: {_known()}")
+            raise PriorError(f"{name}: no such file; give an existing prior .npz or a name: {_known(others)}")
         return read_prior(name, character)
     folder = priors_directory()
     if folder is None or name not in shipped_priors():
-        raise PriorError(f"no prior called {name!r}; allowed are {_known()}, or the path of a prior .npz")
+        raise PriorError(f"no prior called {name!r}; allowed are {_known(others)}, or the path of a prior .npz")
     return read_prior(folder / f"{name}.npz", character)
 
 
-def _known() -> str:
-    return ", ".join(("identity", "none", *shipped_priors()))
+def _known(others: tuple[str, ...]) -> str:
+    return ", ".join((*others, *shipped_priors()))

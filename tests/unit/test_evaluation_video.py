@@ -290,5 +290,5 @@ class TestReferenceFiles:
         (tmp_path / "truth.npz").write_bytes(content)
         with pytest.raises(MotionFileError, match=r"truth\.npz"):
             load_reference(tmp_path / "truth.npz", 1.75)
-        with pytest.raises(MotionFileError, match=r"nowhere\.npz"):
+        with pytest.raises(MotionFileError, match=r"nowhere\.npz: no such file"):
             load_reference(tmp_path / "nowhere.npz", 1.75)

@@ -51,6 +51,12 @@ def test_the_working_directory_has_a_name(folder: Path, monkeypatch: pytest.Monk
     ("source", "method", "options", "says"),
     [
         ("walk.bvh", "incremental", Options(camera="c.toml"), r"is a motion; --camera .* leave it out"),
+        (
+            "plain.npy",
+            "incremental",
+            Options(camera="c.toml"),
+            r"unknown kind of input for --camera; allowed are a video",
+        ),
         ("walk.bvh", "incremental", Options(background="b.jpg"), "--background"),
         ("walk.bvh", "incremental", Options(allow_ground=True), "--allow-ground"),
         ("walk.bvh", "incremental", Options(reference="r.bvh"), "--reference"),
@@ -73,6 +79,11 @@ def test_options_that_fit(folder: Path, method: str) -> None:
         refuse_options("walk.bvh", method, Options("walk", (0, 1), 30.0, 2))
 
 
+def test_another_npz_is_no_prior(folder: Path, character: Character) -> None:
+    with pytest.raises(PriorError, match=r"two\.npz: not a prior .* train-prior"):
+        motion_prior("two.npz", character)
+
+
 def test_a_video_needs_a_prior_and_a_motion_does_not(character: Character) -> None:
     assert [prior.name for prior in video_priors("auto", character)][:2] == ["all", "locomotion"]
     assert [prior.name for prior in video_priors("walk", character)] == ["walk"]
@@ -80,7 +91,10 @@ def test_a_video_needs_a_prior_and_a_motion_does_not(character: Character) -> No
         with pytest.raises(ConfigError, match=rf"prior is '{name}'.*allowed are auto, .*walk"):
             video_priors(name, character)
         assert isinstance(motion_prior(name, character), IdentityPrior)
-    with pytest.raises(PriorError, match="nobody"):
+    with pytest.raises(PriorError, match="'nobody'; allowed are auto, ") as refused:
         video_priors("nobody", character)
+    assert "identity" not in str(refused.value)
+    with pytest.raises(PriorError, match="allowed are identity, none, "):
+        motion_prior("nobody", character)
     assert isinstance(motion_prior("auto", character), IdentityPrior)
     assert motion_prior("walk", character).name == "walk"

@@ -145,10 +145,10 @@ def test_damaged_and_foreign_files_are_refused(prior: PosePrior, character: Char
         path.write_bytes(content)
         with pytest.raises(PriorError, match=r"prior\.npz"):
             read_prior(path, character)
-    np.savez(path, format=1)
+    np.savez(path, format=1, basis=np.zeros((2, 2)))
     with pytest.raises(PriorError, match="this version reads format 2"):
         read_prior(path, character)
-    np.savez(path, format=2)
+    np.savez(path, format=2, basis=np.zeros((2, 2)))
     with pytest.raises(PriorError, match="is missing"):
         read_prior(path, character)
     np.savez(path, format=np.array([{}], dtype=object), hinge_names="x")
