@@ -88,8 +88,8 @@ def camera_for_size(camera: Camera, size: tuple[int, int], what: str = "the vide
     own = camera.size[0] / camera.size[1]
     if abs(math.log(own * size[1] / size[0])) > SAME_ASPECT:
         raise CameraError(
-            f"camera {camera.name} is for {camera.size[0]}x{camera.size[1]} pixels, {what} has {size[0]}x{size[1]}, another "
-            f"shape; give the camera that recorded it, or calibrate at this size"
+            f"camera {camera.name} is for {camera.size[0]}x{camera.size[1]} pixels, not for the {size[0]}x{size[1]} of {what}, "
+            f"another shape; give the camera that recorded it, or calibrate at this size"
         )
     return cropped(camera, 0.0, 0.0, *camera.size, size)
 

@@ -239,8 +239,15 @@ def _checked_range(time_range: tuple[float, float] | None, info: VideoInfo) -> t
     if time_range is None:
         return 0.0, info.duration_s
     start_s, end_s = time_range
-    if not 0.0 <= start_s < end_s or start_s >= info.duration_s:
+    if end_s <= start_s:
+        raise VideoError(reversed_range(str(info.path), start_s, end_s))
+    if start_s < 0.0 or start_s >= info.duration_s:
         raise VideoError(
             f"{info.path}: time range {start_s:g} to {end_s:g} s; the video runs from 0 to {info.duration_s:.2f} s"
         )
     return start_s, min(end_s, info.duration_s)
+
+
+def reversed_range(where: str, start_s: float, end_s: float) -> str:
+    """What a user is told whose part ends before it begins."""
+    return f"{where}: time range {start_s:g} to {end_s:g} s; the first number must be less than the second"

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import align
 from mocap2ctrl.video.background import build_background
-from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage
+from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
 from mocap2ctrl.video.motion import camera_motion
@@ -26,6 +28,11 @@ FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
 ON_THE_SPOT = 0.45
 """Share of the body behind which nobody has seen the background, above which a mask would be a guess."""
+LEAST_BODY_PX = 30
+MOST_BODY = 0.6
+"""Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
+LEAST_PART = 0.3
+"""Share of a user's mask that is in one piece, below which it is noise."""
 SHAKE_PX = 0.3
 """Less than this is not worth a word."""
 
@@ -90,7 +97,8 @@ def from_video(
     video, where = Path(path), str(path)
     footage = read_footage(video, fps=fps, time_range=time_range, progress=progress)
     if len(footage.images) < 3:
-        raise VideoError(f"{where}: only {len(footage.images)} frames; a motion needs at least half a second")
+        count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
+        raise VideoError(f"{where}: only {count}; a motion needs at least half a second")
     moves = camera_motion(footage.images, footage.fps)
     if moves.share > MOVING_CAMERA:
         raise VideoError(
@@ -197,6 +205,7 @@ def from_masks(
     masks, start_s = _resampled(file.masks, file.fps, rate, time_range, str(spec))
     if not masks.any():
         raise VideoError(f"{spec}: no person in the chosen part")
+    _require_body(masks, str(spec))
     height, width = masks.shape[1:]
     result = ExtractedMasks(
         name=file.name,
@@ -213,6 +222,34 @@ def from_masks(
     return _within_borders(result, str(spec))
 
 
+def _require_body(masks: Masks, where: str) -> None:
+    areas = np.count_nonzero(masks, axis=(1, 2))
+    area = float(np.median(areas[areas > 0]))
+    share = area / (masks.shape[1] * masks.shape[2])
+    if area < LEAST_BODY_PX:
+        raise VideoError(
+            f"{where}: a mask's area is {area:.0f} px (the median), too few for a person; allowed is {LEAST_BODY_PX} or more; "
+            f"give masks at a higher resolution, true or white is the person"
+        )
+    if share > MOST_BODY:
+        raise VideoError(
+            f"{where}: a mask is {100 * share:.0f} % of the picture (the median), too much for a person; allowed is up to "
+            f"{100 * MOST_BODY:.0f} %; true or white is the person, and not the background"
+        )
+    parts = [_largest_part(mask) for mask in masks[areas > 0]]
+    if np.median(parts) < LEAST_PART:
+        raise VideoError(
+            f"{where}: a mask's largest part is {100 * np.median(parts):.0f} % of it (the median), which is noise and no person; "
+            f"allowed is {100 * LEAST_PART:.0f} % or more; give masks of one person"
+        )
+
+
+def _largest_part(mask: npt.NDArray[np.bool_]) -> float:
+    """The share of a mask's pixels that its largest connected part has."""
+    _, _, parts, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
+    return float(parts[1:, cv2.CC_STAT_AREA].max() / np.count_nonzero(mask))
+
+
 def _resampled(
     masks: Masks, own: float, fps: float, time_range: tuple[float, float] | None, where: str
 ) -> tuple[Masks, float]:
@@ -221,7 +258,9 @@ def _resampled(
         raise VideoError(f"{where}: fps is {fps:g}; the masks have {own:g}, and can only be reduced")
     end = len(masks) / own
     start_s, end_s = (0.0, end) if time_range is None else time_range
-    if not 0.0 <= start_s < end_s or start_s >= end:
+    if end_s <= start_s:
+        raise VideoError(reversed_range(where, start_s, end_s))
+    if start_s < 0.0 or start_s >= end:
         raise VideoError(f"{where}: time range {start_s:g} to {end_s:g} s; the masks run from 0 to {end:.2f} s")
     times = start_s + np.arange(max(1, int(np.ceil((min(end_s, end) - start_s) * fps - 1e-6)))) / fps
     return masks[np.minimum(np.round(times * own).astype(int), len(masks) - 1)], start_s

@@ -121,7 +121,12 @@ def _from_npz(path: Path, key: str | None) -> tuple[str, Masks, float | None]:
             return name, _as_masks(data[name], f"{path}:{name}"), own
     except OSError as error:
         raise VideoError(f"{path}: cannot be read ({error.strerror or 'not an .npz file'})") from error
-    except (ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except ValueError as error:
+        reason = (
+            "it is no .npz file, or its arrays hold objects" if "pickle" in str(error) else " ".join(str(error).split())
+        )
+        raise VideoError(f"{path}: cannot be read as masks ({reason}); {HOW}") from error
+    except (KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise VideoError(f"{path}: cannot be read as masks ({' '.join(str(error).split())}); {HOW}") from error
 
 

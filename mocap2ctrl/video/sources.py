@@ -88,7 +88,7 @@ def empty_scene(footage: Footage, video: Path, plate: Path | None, method: str |
         return _from_empty_frames(footage, stretch)
     if method == "empty":
         raise VideoError(
-            f"{video}: no empty frames at its beginning or end; use --method median, or give --background FILE"
+            f"{video}: no empty frames at its beginning or end; leave --method out, or give --background FILE"
         )
     return _from_median(footage)
 
@@ -115,7 +115,7 @@ def _from_plate(path: Path, footage: Footage, *, named: bool) -> Scene:
     if agreement < LEAST_AGREEMENT:
         raise VideoError(
             f"{path}: is no clean background (only {100 * agreement:.0f} % of the still part of the video looks like it); give a "
-            f"picture of the same scene by the same camera, or --method median"
+            f"picture of the same scene by the same camera, or leave the picture out"
         )
     why = "given with --background" if named else "found beside the video"
     return Scene(picture, np.zeros((height, width), bool), "plate", f"background: the clean plate {path}, {why}")

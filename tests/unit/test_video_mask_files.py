@@ -81,6 +81,30 @@ class TestNpz:
         with pytest.raises(VideoError, match="not UTF-8; rename"):
             probe(tmp_path / "v\udcff.mp4")
 
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            (np.ones((6, 20, 30), bool), r"100 % of the picture.*up to 60 %"),
+            (np.pad(np.ones((6, 1, 1), bool), ((0, 0), (8, 11), (9, 20))), r"area is 1 px.*30 or more"),
+            (np.random.default_rng(1).random((6, 60, 80)) < 0.5, r"noise and no person"),
+        ],
+    )
+    def test_what_cannot_be_a_person(self, tmp_path: Path, given: np.ndarray, says: str) -> None:
+        save_masks(tmp_path / "m.npz", "a", given, 25.0)
+        with pytest.raises(VideoError, match=says):
+            from_masks(tmp_path / "m.npz")
+
+    def test_a_text_file_is_no_npz(self, tmp_path: Path) -> None:
+        (tmp_path / "m.npz").write_text("not an archive")
+        with pytest.raises(VideoError, match=r"it is no \.npz file") as error:
+            load_masks(tmp_path / "m.npz", 25.0)
+        assert "pickle" not in str(error.value)
+
+    def test_a_time_range_that_ends_before_it_begins(self, tmp_path: Path) -> None:
+        save_masks(tmp_path / "m.npz", "a", masks(), 25.0)
+        with pytest.raises(VideoError, match="first number must be less than the second"):
+            from_masks(tmp_path / "m.npz", time_range=(0.2, 0.1))
+
     def test_pickles_stay_closed(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "m.npz", a=np.array([{"x": 1}], object))
         with pytest.raises(VideoError, match="cannot be read as masks"):

@@ -322,7 +322,7 @@ class TestLoadSilhouettes:
         assert loaded.silhouettes.fps == 25.0
         assert loaded.silhouettes.masks.sum() == masks.sum()  # cut out, not resized
         assert loaded.silhouettes.provenance["kind"] == "masks"
-        with pytest.raises(CameraError, match="the masks has 160x120"):
+        with pytest.raises(CameraError, match="the 160x120 of the masks"):
             load_silhouettes(f"{tmp_path / 'm.npz'}:walk", replace(SIDE, size=(100, 100)))
         save_camera(tmp_path / "m.toml", SIDE)
         assert load_silhouettes(f"{tmp_path / 'm.npz'}:walk").silhouettes.camera.name == "side"
