@@ -60,6 +60,7 @@ class Footage:
         start_s: the first frame's time in the video.
         source_size: width and height of the video, pixels.
         source_fps: of the video.
+        missing: how many more frames the file announces than could be decoded.
     """
 
     images: Image
@@ -67,6 +68,7 @@ class Footage:
     start_s: float
     source_size: tuple[int, int]
     source_fps: float
+    missing: int = 0
 
 
 def probe(path: str | Path) -> VideoInfo:
@@ -137,7 +139,7 @@ def read_footage(
             progress("decoding", filled / count)
     if filled == 0:
         raise VideoError(f"{info.path}: no frame from {start_s:g} to {end_s:g} s can be decoded; is it damaged?")
-    return Footage(images[:filled], rate, start_s, info.size, info.fps)
+    return Footage(images[:filled], rate, start_s, info.size, info.fps, count - filled)
 
 
 def frames(info: VideoInfo, size: tuple[int, int], times: npt.NDArray[np.float64]) -> Iterator[tuple[float, Image]]:

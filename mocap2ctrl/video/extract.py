@@ -33,6 +33,8 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
+ROUNDED_FRAMES = 2
+"""So many frames may be missing at a video's end because its duration is not exact."""
 SHAKE_PX = 0.3
 """Less than this is not worth a word."""
 
@@ -133,7 +135,7 @@ def from_video(
         source_size=footage.source_size,
         method=scene.method,
         notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *found.notes),
-        warnings=_warnings(scene),
+        warnings=(*_missing(footage), *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
     )
 
@@ -176,6 +178,16 @@ def _rate_note(footage: Footage) -> str:
 
 def _shake_note(shake_px: float) -> tuple[str, ...]:
     return (f"the picture shakes by up to {shake_px:.1f} pixels; that is undone",) if shake_px > SHAKE_PX else ()
+
+
+def _missing(footage: Footage) -> tuple[str, ...]:
+    if footage.missing <= ROUNDED_FRAMES:
+        return ()
+    count = len(footage.images)
+    return (
+        f"{footage.missing} of {count + footage.missing} frames that the file announces cannot be decoded, is it cut off or "
+        f"damaged? The first {count} are used",
+    )
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:

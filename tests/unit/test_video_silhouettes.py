@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import av
 import cv2
 import numpy as np
 import pytest
@@ -304,6 +305,20 @@ class TestLoadSilhouettes:
             np.testing.assert_allclose(
                 project(loaded.frames_camera, on_ray(silhouettes.camera, pixel)), wanted, atol=2.0
             )
+
+    def test_a_video_that_is_cut_off_is_told(self, inside: tuple[Path, np.ndarray], tmp_path: Path) -> None:
+        cut = tmp_path / "cut.mp4"
+        with av.open(str(inside[0])) as source, av.open(str(cut), "w", options={"movflags": "faststart"}) as target:
+            stream = target.add_stream_from_template(source.streams.video[0])
+            for packet in source.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = stream
+                    target.mux(packet)
+        data = cut.read_bytes()
+        cut.write_bytes(data[: int(0.8 * len(data))])
+        (warning,) = (w for w in from_video(cut).warnings if "cannot be decoded" in w)
+        assert "of 30 frames" in warning
+        assert not any("cannot be decoded" in w for w in from_video(inside[0]).warnings)
 
     def test_without_a_camera_it_says_how_to_give_one(self, tmp_path: Path) -> None:
         video = write_video(tmp_path / "v.mp4", walk(np.linspace(35, 125, 5))[0])
