@@ -88,6 +88,8 @@ def load_target(path: Path, character: Character, camera: Camera | None) -> Targ
         raise
     except Mocap2CtrlError as error:  # a clip's or silhouettes' own check
         raise CaptureError(f"{path}: cannot be read ({error}); restore the file or fit anew") from error
+    except KeyError as error:
+        raise CaptureError(f"{path}: the entry {error} is missing; restore the file or fit anew") from error
     except Exception as error:  # a damaged archive raises many kinds
         raise CaptureError(f"{path}: cannot be read ({type(error).__name__}); restore the file or fit anew") from error
 
