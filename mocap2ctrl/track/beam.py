@@ -14,7 +14,7 @@ import numpy as np
 from mocap2ctrl.track.descent import ROUGH, Fitted, descend
 from mocap2ctrl.track.energy import energy_of
 from mocap2ctrl.track.evidence import Evidence
-from mocap2ctrl.track.path import Path, Sides, extrapolated, held, joined
+from mocap2ctrl.track.path import Followed, Path, Sides, extrapolated, held, joined
 from mocap2ctrl.track.tree import Points, points_with_jacobian
 from mocap2ctrl.types import Array
 
@@ -37,7 +37,7 @@ def settle(evidence: Evidence, paths: Sequence[Path], body: Array, executor: Exe
 
 def grow(
     evidence: Evidence,
-    paths: Sequence[Path],
+    begun: Followed,
     body: Array,
     sides: Sides,
     points: Points,
@@ -47,12 +47,12 @@ def grow(
     look_back: int,
     frames: int,
     executor: Executor,
-) -> Iterator[list[Path]]:
+) -> Iterator[Followed]:
     """Yields the hypotheses, most likely first, each time that they have grown by `frames`, until all frames are covered.
 
     Args:
         evidence: of all frames.
-        paths: hypotheses over the first frames.
+        begun: hypotheses over the first frames.
         body: (4,) factors, fixed.
         sides, points: of the character.
         hypotheses: how many to keep.
@@ -62,8 +62,7 @@ def grow(
         executor: of threads.
     """
     total = len(evidence.seen)
-    paths = list(paths)
-    past = [0.0] * len(paths)
+    paths, past = begun
     while (end := paths[0].frames) < total:
         new = min(frames, total - end)
         begin = max(0, end - look_back)
@@ -82,7 +81,7 @@ def grow(
         rest = max(0, end + new - look_back), end + new
         past = [fit.energy - energy_of(evidence.window(*rest), fit.path.part(*rest), body) for fit in kept]
         paths = [fit.path for fit in kept]
-        yield paths
+        yield Followed(paths, past)
 
 
 def _follow(window: Evidence, body: Array, frozen: int) -> Callable[[Path], Fitted]:

@@ -83,6 +83,18 @@ def held(path: Path, frames: int) -> Path:
     return Path(*(np.repeat(array[-1:], frames, axis=0) for array in path))
 
 
+class Followed(NamedTuple):
+    """Hypotheses over the same frames, most likely first.
+
+    Attributes:
+        paths: one each.
+        past: energy of what each has left behind, and will not reconsider.
+    """
+
+    paths: list[Path]
+    past: list[float]
+
+
 class Sides(NamedTuple):
     """How left and right are exchanged.
 

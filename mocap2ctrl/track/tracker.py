@@ -19,7 +19,7 @@ from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.moves import crossing_moves, improved, random_move, splices
-from mocap2ctrl.track.path import Path
+from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tree import BODY, Points
@@ -198,13 +198,13 @@ class _Search:
 
     def _followed(self, stage: str, evidence: Evidence, silhouettes: Silhouettes, begun: float) -> list[Path]:
         """Hypotheses over all frames of `evidence`, most likely first."""
-        paths = self._saved.paths(stage)
-        if not paths:
+        found = self._saved.hypotheses(stage)
+        if found is None:
             self._tell(begun, "first pose")
-            paths = self._first(evidence, silhouettes)
+            found = self._first(evidence, silhouettes)
         steps = grow(
             evidence,
-            paths,
+            found,
             self._body,
             self._sides,
             self._points,
@@ -214,12 +214,13 @@ class _Search:
             frames=self._frames(self._config.step_s),
             executor=self._executor,
         )
-        for paths in steps:
-            self._saved.save(stage, paths)
-            self._tell(begun + 0.35 * paths[0].frames / len(evidence.seen), f"{len(paths)} hypotheses, {stage}")
-        return paths
+        for found in steps:
+            self._saved.save(stage, found)
+            share = found.paths[0].frames / len(evidence.seen)
+            self._tell(begun + 0.35 * share, f"{len(found.paths)} hypotheses, {stage}")
+        return found.paths
 
-    def _first(self, evidence: Evidence, silhouettes: Silhouettes) -> list[Path]:
+    def _first(self, evidence: Evidence, silhouettes: Silhouettes) -> Followed:
         """Hypotheses over the first frames."""
         config = self._config
         headings = 2.0 * np.pi * np.arange(config.headings) / config.headings
@@ -227,7 +228,8 @@ class _Search:
         poses = self._prior.exemplars
         paths = first_paths(evidence, silhouettes, self._character, poses, headings, frames, config.candidates)
         fits = settle(evidence, paths, self._body, self._executor)
-        return [fit.path for fit in distinct(evidence, fits, self._points, config.hypotheses)]
+        kept = distinct(evidence, fits, self._points, config.hypotheses)
+        return Followed([fit.path for fit in kept], [0.0] * len(kept))
 
     def finish(self, paths: Sequence[Path]) -> list[Fitted]:
         """The best hypotheses, descended to the bottom together with the body's proportions; least energy first."""

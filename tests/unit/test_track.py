@@ -23,8 +23,8 @@ from mocap2ctrl.track.descent import FINE, ROUGH, Level, descend
 from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
 from mocap2ctrl.track.outline import softened
+from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
-from mocap2ctrl.track.path import extrapolated, joined, sides_of
 from mocap2ctrl.track.start import rough_travel
 from mocap2ctrl.track.tracker import Track, TrackConfig, track
 from mocap2ctrl.track.tree import points_with_jacobian, tree_of
@@ -244,19 +244,24 @@ def test_track_goes_on_from_its_checkpoint(
             raise KilledError
 
     file, key = tmp_path / "track.npz", b"key"
-    whole = track(silhouettes, character, prior, config=TINY)
+    config = replace(TINY, look_back_s=0.1, step_s=0.1)  # short, so that hypotheses leave something behind
+    whole = track(silhouettes, character, prior, config=config)
     with pytest.raises(KilledError):
-        track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key, on_progress=kill)
-    kept = Checkpoint(file, key).paths("forward")
-    assert 0 < kept[0].frames < len(silhouettes) + 1
-    assert same(whole, track(silhouettes, character, prior, config=TINY, checkpoint=file, key=key))
+        track(silhouettes, character, prior, config=config, checkpoint=file, key=key, on_progress=kill)
+    kept = Checkpoint(file, key).hypotheses("forward")
+    assert kept is not None
+    assert 0 < kept.paths[0].frames < len(silhouettes)
+    assert any(kept.past)
+    assert same(whole, track(silhouettes, character, prior, config=config, checkpoint=file, key=key))
 
 
 def test_checkpoints_of_others_and_damaged_ones_are_ignored(walk: MotionClip, tmp_path: Path):
     file = tmp_path / "track.npz"
-    Checkpoint(file, b"mine").save("follow", [poses(walk)])
-    assert len(Checkpoint(file, b"mine").paths("follow")) == 1
-    assert Checkpoint(file, b"other").paths("follow") == []
-    assert Checkpoint(file, b"mine").paths("improve") == []
+    Checkpoint(file, b"mine").save("forward", Followed([poses(walk)], [7.5]))
+    kept = Checkpoint(file, b"mine").hypotheses("forward")
+    assert kept is not None
+    assert (len(kept.paths), kept.past) == (1, [7.5])
+    assert Checkpoint(file, b"other").hypotheses("forward") is None
+    assert Checkpoint(file, b"mine").hypotheses("backward") is None
     file.write_bytes(file.read_bytes()[:100])
-    assert Checkpoint(file, b"mine").paths("follow") == []
+    assert Checkpoint(file, b"mine").hypotheses("forward") is None
