@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import points_world
 from mocap2ctrl.character.model import SIDES, Capsule, Character
-from mocap2ctrl.types import Array
+from mocap2ctrl.geometry.camera import world_to_camera
+from mocap2ctrl.geometry.rasteriser import pinhole_parameters
+from mocap2ctrl.types import Array, Camera
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,36 @@ def capsule_ends(shape: BodyShape, positions: Array, orientations: Array) -> Arr
     segment = np.repeat(shape.owner, 2)
     ends = points_world(positions, orientations, segment, shape.local.reshape(-1, 3))
     return ends.reshape(*ends.shape[:-2], -1, 2, 3)
+
+
+class SeenBody(NamedTuple):
+    """A shape and the camera that sees it, as compiled functions take them.
+
+    Attributes:
+        turn, shift: (3, 3) and (3,) world to camera.
+        pinhole: (4,) focal lengths and principal point, pixels.
+        owner, local, radii: the capsules as in `BodyShape`, radii with the person's girth.
+    """
+
+    turn: Array
+    shift: Array
+    pinhole: Array
+    owner: npt.NDArray[np.int64]
+    local: Array
+    radii: Array
+
+
+def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenBody:
+    """The arrays of `character`'s shape, `girth` times as stout, seen by `camera`, an ideal pinhole."""
+    shape = body_shape(character)
+    return SeenBody(  # copies throughout: read-only arrays are another type to numba
+        turn=np.array(world_to_camera(camera)),
+        shift=np.array(camera.translation),
+        pinhole=pinhole_parameters(camera),
+        owner=np.array(shape.owner),
+        local=np.array(shape.local),
+        radii=girth * shape.radii,
+    )
 
 
 def _flesh(character: Character, index: int) -> list[Capsule]:

@@ -49,14 +49,20 @@ def fill_capsules(mask, ends, radii, turn, shift, pinhole):  # type: ignore[no-u
         radii: (C,).
         turn, shift: (3, 3) and (3,) world to camera.
         pinhole: (4,) as `pinhole_parameters` gives them.
+
+    Returns:
+        First row, last row + 1, first column and last column + 1 of what was set; nothing was if they are empty.
     """
     circle = np.empty((2, 3))
+    top, bottom, left, right = mask.shape[0], 0, mask.shape[1], 0
     for c in range(len(radii)):
         visible = True
         for e in range(2):
             visible = visible and _project_sphere(circle[e], ends[c, e], radii[c], turn, shift, pinhole)
         if visible:
-            _fill_hull(mask, circle)
+            first, end, low, high = _fill_hull(mask, circle)
+            top, bottom, left, right = min(top, first), max(bottom, end), min(left, low), max(right, high)
+    return top, bottom, left, right
 
 
 @njit
@@ -75,8 +81,9 @@ def _project_sphere(circle, centre, radius, turn, shift, pinhole):  # type: igno
 
 @njit
 def _fill_hull(mask, circle):  # type: ignore[no-untyped-def]
-    """Fills the convex hull of two circles (2, 3)."""
+    """Fills the convex hull of two circles (2, 3); first row, last row + 1, first column, last column + 1 of it."""
     height, width = mask.shape
+    left, right = width, 0
     x1, y1, r1 = circle[0, 0], circle[0, 1], circle[0, 2]
     x2, y2, r2 = circle[1, 0], circle[1, 1], circle[1, 2]
     length = math.hypot(x2 - x1, y2 - y1)
@@ -107,4 +114,7 @@ def _fill_hull(mask, circle):  # type: ignore[no-untyped-def]
                     x = tangent[side, 0] + (row - ya) / (yb - ya) * (tangent[side, 2] - tangent[side, 0])
                     low, high = min(low, x), max(high, x)
         if high >= low and high >= 0.0 and low <= width - 1.0:
-            mask[row, max(0, math.ceil(low)) : min(width - 1, math.floor(high)) + 1] = 1
+            first, end = max(0, math.ceil(low)), min(width - 1, math.floor(high)) + 1
+            mask[row, first:end] = 1
+            left, right = min(left, first), max(right, end)
+    return top, bottom + 1, left, right

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.character.shape import body_shape
+from mocap2ctrl.character.shape import SeenBody, seen_body
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.geometry.camera import world_to_camera
-from mocap2ctrl.geometry.rasteriser import fill_capsules, pinhole_parameters
+from mocap2ctrl.geometry.rasteriser import fill_capsules
 from mocap2ctrl.objective.target import SilhouetteTarget
 from mocap2ctrl.types import Array
 
@@ -26,35 +24,19 @@ class View(NamedTuple):
     Attributes:
         masks: (T, H, W) uint8, 1 where the person is.
         areas: (T,) pixels of each mask.
-        turn, shift: (3, 3) and (3,) world to camera.
-        pinhole: (4,) focal lengths and principal point, pixels.
-        owner, local, radii: the body's capsules as in `BodyShape`, radii with the person's girth.
+        body: with the person's girth.
     """
 
     masks: npt.NDArray[np.uint8]
     areas: npt.NDArray[np.int64]
-    turn: Array
-    shift: Array
-    pinhole: Array
-    owner: npt.NDArray[np.int64]
-    local: Array
-    radii: Array
+    body: SeenBody
 
 
 def view_of(character: Character, target: SilhouetteTarget) -> View:
     """The arrays of a target, seen as `character`'s silhouettes."""
-    shape = body_shape(character)
-    masks = target.masks.astype(np.uint8)  # copies throughout: read-only arrays are another type to numba
-    return View(
-        masks=masks,
-        areas=np.array(masks.sum(axis=(1, 2), dtype=np.int64)),
-        turn=np.array(world_to_camera(target.camera)),
-        shift=np.array(target.camera.translation),
-        pinhole=pinhole_parameters(target.camera),
-        owner=np.array(shape.owner),
-        local=np.array(shape.local),
-        radii=target.girth * shape.radii,
-    )
+    masks = target.masks.astype(np.uint8)
+    areas = np.array(masks.sum(axis=(1, 2), dtype=np.int64))
+    return View(masks, areas, seen_body(character, target.camera, target.girth))
 
 
 def silhouette_distances(view: View, positions: Array, orientations: Array, frames: npt.ArrayLike) -> Array:
@@ -74,7 +56,7 @@ def silhouette_distances(view: View, positions: Array, orientations: Array, fram
 
 def compile_silhouettes(view: View) -> None:
     """Compiles the comparison, or loads it from the cache, by looking at no frames."""
-    segments = int(view.owner.max()) + 1
+    segments = int(view.body.owner.max()) + 1
     silhouette_distances(view, np.zeros((1, 0, segments, 3)), np.zeros((1, 0, segments, 4)), np.zeros(0))
 
 
@@ -82,8 +64,8 @@ def compile_silhouettes(view: View) -> None:
 def _distances(view, positions, orientations, frames):  # type: ignore[no-untyped-def]
     population, count = positions.shape[:2]
     drawn = np.zeros(view.masks.shape[1:], np.uint8)
-    ends = np.empty((len(view.radii), 2, 3))
-    box = np.empty(4, np.int64)
+    body = view.body
+    ends = np.empty((len(body.radii), 2, 3))
     result = np.empty((population, count))
     for p in range(population):
         for f in range(count):
@@ -93,9 +75,8 @@ def _distances(view, positions, orientations, frames):  # type: ignore[no-untype
             elif not np.isfinite(positions[p, f, 0, 0]):
                 result[p, f] = WORST
             else:
-                _place_capsules(ends, positions[p, f], orientations[p, f], view)
-                fill_capsules(drawn, ends, view.radii, view.turn, view.shift, view.pinhole)
-                _bounding_box(box, ends, view, drawn.shape)
+                _place_capsules(ends, positions[p, f], orientations[p, f], body)
+                box = fill_capsules(drawn, ends, body.radii, body.turn, body.shift, body.pinhole)
                 model, both = _count_and_clear(drawn, view.masks[t], box)
                 result[p, f] = _equation_9(both, view.areas[t] - both, model - both)
     return result
@@ -110,13 +91,13 @@ def _equation_9(both, only_seen, only_model):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _place_capsules(ends, positions, orientations, view):  # type: ignore[no-untyped-def]
+def _place_capsules(ends, positions, orientations, body):  # type: ignore[no-untyped-def]
     """Writes the capsules' world ends (C, 2, 3), from segments (S, 3) and (S, 4)."""
-    for c in range(len(view.owner)):
-        owner = view.owner[c]
+    for c in range(len(body.owner)):
+        owner = body.owner[c]
         w, x, y, z = orientations[owner]
         for e in range(2):
-            a, b, d = view.local[c, e]
+            a, b, d = body.local[c, e]
             u = 2.0 * (y * d - z * b)
             v = 2.0 * (z * a - x * d)
             s = 2.0 * (x * b - y * a)
@@ -126,34 +107,12 @@ def _place_capsules(ends, positions, orientations, view):  # type: ignore[no-unt
 
 
 @njit
-def _bounding_box(box, ends, view, shape):  # type: ignore[no-untyped-def]
-    """Writes the first row, last row + 1, first column, last column + 1 that capsules before the camera may cover."""
-    top, bottom, left, right = math.inf, -math.inf, math.inf, -math.inf
-    for c in range(len(view.radii)):
-        for e in range(2):
-            x, y, z = view.shift
-            for k in range(3):
-                x += view.turn[0, k] * ends[c, e, k]
-                y += view.turn[1, k] * ends[c, e, k]
-                z += view.turn[2, k] * ends[c, e, k]
-            if z > 0.0:
-                u = view.pinhole[0] * x / z + view.pinhole[2]
-                v = view.pinhole[1] * y / z + view.pinhole[3]
-                r = max(view.pinhole[0], view.pinhole[1]) * view.radii[c] / z
-                top, bottom = min(top, v - r), max(bottom, v + r)
-                left, right = min(left, u - r), max(right, u + r)
-    box[0] = int(min(max(top, 0.0), shape[0]))
-    box[1] = int(max(min(bottom + 1.0, shape[0]), 0.0))
-    box[2] = int(min(max(left, 0.0), shape[1]))
-    box[3] = int(max(min(right + 1.0, shape[1]), 0.0))
-
-
-@njit
 def _count_and_clear(drawn, seen, box):  # type: ignore[no-untyped-def]
     """Pixels of the model, and of both masks, inside the box, which is emptied for the next body."""
     model, both = 0, 0
-    for row in range(box[0], box[1]):
-        for column in range(box[2], box[3]):
+    top, bottom, left, right = box
+    for row in range(top, bottom):
+        for column in range(left, right):
             model += drawn[row, column]
             both += drawn[row, column] & seen[row, column]
             drawn[row, column] = 0

@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from mocap2ctrl.track.descent import ROUGH, Fitted, descend
+from mocap2ctrl.track.descent import ROUGH, SEAM, Fitted, descend
 from mocap2ctrl.track.energy import energy_of
 from mocap2ctrl.track.evidence import Evidence
 from mocap2ctrl.track.path import Followed, Path, Sides, extrapolated, held, joined
@@ -20,9 +20,6 @@ from mocap2ctrl.types import Array
 
 EXCHANGED_BEFORE = 3
 """How many frames before the new ones are exchanged with them: where limbs cross, it shows a little late."""
-
-FROZEN = 2
-"""Frames at a window's beginning that stay as they are; the smoothness terms need two."""
 
 SAME_M = 0.04
 """Hypotheses whose joints are closer than this over the last frames are one."""
@@ -72,7 +69,7 @@ def grow(
             for rank, path in enumerate(paths)
             for proposal in proposals(path.part(begin, end), new, sides if rank < explored else None)
         ]
-        fits = executor.map(_follow(window, body, FROZEN if begin else 0), [proposal for _, proposal in jobs])
+        fits = executor.map(_follow(window, body, SEAM if begin else 0), [proposal for _, proposal in jobs])
         grown = [
             Fitted(joined(paths[rank].part(0, begin), fit.path), body, past[rank] + fit.energy, fit.parts)
             for (rank, _), fit in zip(jobs, fits, strict=True)
@@ -94,12 +91,8 @@ def proposals(head: Path, frames: int, sides: Sides | None) -> list[Path]:
     if sides is None:
         return [onward]
     tail = slice(-(frames + EXCHANGED_BEFORE), None)
-    result = [onward, joined(head, held(head, frames))]
-    for hinges in sides.groups:
-        angles = np.array(onward.angles)
-        angles[tail] = sides.exchanged(angles[tail], hinges)
-        result.append(onward.with_angles(angles))
-    return result
+    still = joined(head, held(head, frames))
+    return [onward, still, *(sides.exchanged_in(onward, tail, hinges) for hinges in sides.groups)]
 
 
 def distinct(evidence: Evidence, fits: Sequence[Fitted], points: Points, count: int) -> list[Fitted]:

@@ -23,6 +23,9 @@ LONGEST_STEP, LONGEST_GROWTH = 0.5, 0.05
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.6, 1.6
 """Bounds of the body's factors."""
 
+SEAM = 2
+"""Frames of a window, next to the rest of a path, that stay as they are; the smoothness terms need two."""
+
 IMMOVABLE = 1e12
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.geometry.masks import signed_distances
+from mocap2ctrl.character.shape import SeenBody, seen_body
+from mocap2ctrl.geometry.masks import row_spans, signed_distances
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.track.outline import View, softened, view_of
+from mocap2ctrl.track.outline import softened
 from mocap2ctrl.track.path import Sides, sides_of
 from mocap2ctrl.track.pose_gaussian import PoseGaussian, pose_gaussian
 from mocap2ctrl.track.tree import Tree, tree_of
@@ -90,7 +91,7 @@ class Evidence:
     """
 
     tree: Tree
-    view: View
+    view: SeenBody
     fps: float
     soft: dict[float, Array]
     seen: npt.NDArray[np.bool_]
@@ -116,13 +117,11 @@ def evidence_of(
 ) -> Evidence:
     """Sets up the energy of `silhouettes` for `character` under `prior`."""
     seen = np.asarray(silhouettes.masks.any(axis=(1, 2)))
-    rows = [np.flatnonzero(mask.any(axis=1)) for mask in silhouettes.masks[seen]]
-    tall = float(np.median([r[-1] - r[0] + 1 for r in rows]))
-    scale = tall / character.height_m
+    scale = float(np.median(np.diff(row_spans(silhouettes.masks), axis=1))) / character.height_m
     distances = signed_distances(silhouettes.masks)
     return Evidence(
         tree=tree_of(character),
-        view=view_of(silhouettes.camera, character),
+        view=seen_body(character, silhouettes.camera),
         fps=silhouettes.fps,
         soft={tau_m: softened(distances, softness_px(tau_m, scale)) for tau_m in SOFTNESS_M},
         seen=seen,

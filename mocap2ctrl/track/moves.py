@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mocap2ctrl.track.descent import LONGEST_STEP, Fitted, Level, descend, random_step
+from mocap2ctrl.track.descent import LONGEST_STEP, SEAM, Fitted, Level, descend, random_step
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
 from mocap2ctrl.track.path import Path, Sides, joined
@@ -17,8 +17,6 @@ from mocap2ctrl.types import Array
 
 MARGIN = 6
 """Frames on each side of an interval that may adapt."""
-SEAM = 2
-"""Of these, frames next to the rest of the path that stay; the smoothness terms need two."""
 LONGEST = 24
 SHAKEN, BORROWED = 0.6, 0.6
 """Shares of random moves that shake the path, and of the others that take over instead of exchanging."""
@@ -46,9 +44,7 @@ class Move(NamedTuple):
 
 def exchanged(path: Path, begin: int, end: int, hinges: np.ndarray, sides: Sides) -> Move:
     """Some hinges exchanged with the other side."""
-    angles = np.array(path.angles)
-    angles[begin:end] = sides.exchanged(angles[begin:end], hinges)
-    return Move(begin, end, path.with_angles(angles))
+    return Move(begin, end, sides.exchanged_in(path, slice(begin, end), hinges))
 
 
 def borrowed(path: Path, begin: int, end: int, hinges: np.ndarray, source: Path) -> Move:

@@ -12,13 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mocap2ctrl.character.model import Character
-from mocap2ctrl.character.shape import body_shape
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.geometry.camera import world_to_camera
-from mocap2ctrl.geometry.rasteriser import pinhole_parameters
 from mocap2ctrl.track.tree import empty_frames, point_world, pose_frames, wrench_map
-from mocap2ctrl.types import Array, Camera
+from mocap2ctrl.types import Array
 
 REACH = 4.0
 """Pixels further from the outline than this many tau are taken as wholly outside."""
@@ -30,36 +26,6 @@ NEAREST_M, BEHIND = 0.2, 1e6
 """A body nearer to the camera's plane than this has no picture; its energy."""
 
 TINY = 1e-12
-
-
-class View(NamedTuple):
-    """What sees and what is seen.
-
-    Attributes:
-        turn, shift: (3, 3) and (3,) world to camera.
-        pinhole: (4,) focal lengths and principal point, pixels.
-        owner, local, radii: the body's capsules as in `BodyShape`.
-    """
-
-    turn: Array
-    shift: Array
-    pinhole: Array
-    owner: np.ndarray
-    local: Array
-    radii: Array
-
-
-def view_of(camera: Camera, character: Character) -> View:
-    """The arrays of `camera` and of `character`'s shape."""
-    shape = body_shape(character)
-    return View(
-        world_to_camera(camera),
-        np.array(camera.translation),
-        pinhole_parameters(camera),
-        shape.owner,
-        np.array(shape.local),
-        np.array(shape.radii),
-    )
 
 
 def softened(distances: Array, tau: float) -> Array:

@@ -114,6 +114,12 @@ class Sides(NamedTuple):
         result[..., hinges] = (self.sign * angles[..., self.source])[..., hinges]
         return result
 
+    def exchanged_in(self, path: Path, frames: slice, hinges: npt.NDArray[np.int64]) -> Path:
+        """`path` with `hinges` exchanged in some frames."""
+        angles = np.array(path.angles)
+        angles[frames] = self.exchanged(angles[frames], hinges)
+        return path.with_angles(angles)
+
     @property
     def groups(self) -> tuple[npt.NDArray[np.int64], ...]:
         """What may be exchanged: legs, arms, both."""

@@ -10,6 +10,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.camera import camera_centre, on_plane, rays, to_camera
+from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.track.evidence import FAR, Evidence, softness_px
 from mocap2ctrl.track.outline import outline_equations
@@ -32,7 +33,7 @@ def rough_travel(silhouettes: Silhouettes) -> Array:
     times = np.arange(len(silhouettes)) / silhouettes.fps
     seen = np.flatnonzero(silhouettes.masks.any(axis=(1, 2)))
     middle = np.array([centroid(mask) for mask in silhouettes.masks[seen]])
-    bottom = np.array([np.flatnonzero(mask.any(axis=1))[-1] + 0.5 for mask in silhouettes.masks[seen]])
+    bottom = row_spans(silhouettes.masks)[:, 1] - 0.5
     depth = to_camera(camera, on_plane(camera, np.column_stack([middle[:, 0], bottom])))[:, 2]
     known = np.isfinite(depth)
     if not known.any():  # the feet are above the horizon: no ground in sight
