@@ -16,16 +16,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-import av
 import cv2
 import numpy as np
 from rendering.footage import Image, Shot
@@ -34,7 +31,7 @@ from rendering.scenery import SCENES, build_scene
 from rendering.viewpoint import VIEWS, place_camera
 
 from mocap2ctrl.character import load_character
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.files import replacing, write_arrays, write_bytes
@@ -42,6 +39,7 @@ from mocap2ctrl.geometry.camera import to_camera
 from mocap2ctrl.motion import clips, load_motion
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.motion.npz import write_motion
+from mocap2ctrl.report.overlay import encode_h264
 from mocap2ctrl.types import Array, MotionClip
 from mocap2ctrl.video.camera_file import save_camera
 
@@ -122,7 +120,7 @@ def prepare(settings: Settings, character: Character) -> Take:
     behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
     scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
     shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
-    frames = segment_frames(performer.character, seen.root_position, seen.root_orientation, seen.angles)
+    frames = clip_frames(performer.character, seen)
     return Take(shot, truth, evaluation_points(performer.character, *frames))
 
 
@@ -178,7 +176,8 @@ def render(settings: Settings, character: Character) -> Path:
             yield image
 
     with replacing(video) as temporary:
-        encode(temporary, frames(), settings.fps, settings.size)
+        # As a phone or a messenger compresses it.
+        encode_h264(temporary, frames(), settings.fps, settings.size, crf=CRF, preset="medium")
     spent = (time.perf_counter() - start) / len(masks)
     base = video.with_suffix("")
     save_camera(base.with_suffix(".toml"), take.shot.camera)
@@ -205,18 +204,6 @@ def _tallness(masks: list[np.ndarray]) -> str:
     share = SMALL[1] / masks[0].shape[0]
     tall = [share * float(row[-1] - row[0] + 1) for row in rows if len(row)] or [0.0]
     return f"person {min(tall):.0f} to {max(tall):.0f} px tall at {SMALL[0]}x{SMALL[1]}, median {np.median(tall):.0f}"
-
-
-def encode(path: Path, frames: Iterable[Image], fps: int, size: tuple[int, int]) -> None:
-    """H.264 as a phone or a messenger compresses it."""
-    with av.open(os.fspath(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
-        stream = container.add_stream("libx264", rate=Fraction(fps), options={"crf": CRF, "preset": "medium"})
-        stream.width, stream.height = size
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.thread_count = 1
-        for image in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode(None))
 
 
 def jpeg(image: Image) -> bytes:

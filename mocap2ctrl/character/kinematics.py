@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.types import Array
+from mocap2ctrl.types import Array, MotionClip
 
 
 def segment_frames(
@@ -33,6 +33,16 @@ def segment_frames(
             column += 1
         orientations.append(frame)
     return np.stack(positions, axis=-2), np.stack(orientations, axis=-2)
+
+
+def clip_frames(character: Character, clip: MotionClip) -> tuple[Array, Array]:
+    """World positions (T, S, 3) and orientations (T, S, 4) of all segments over a clip."""
+    return segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+
+
+def clip_points(character: Character, clip: MotionClip) -> Array:
+    """World positions (T, E, 3) of the character's evaluation points over a clip."""
+    return evaluation_points(character, *clip_frames(character, clip))
 
 
 def points_world(positions: Array, orientations: Array, segment: npt.ArrayLike, local: npt.ArrayLike) -> Array:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, clip_points, lowest_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.motion.clips import resample
@@ -79,9 +79,7 @@ def evaluate_replay(
         source_points: (T, E, 3) of the source's skeleton at the reference's frames, NaN where it has no such joint.
     """
     dense = resample(reference, replay.clip.fps)
-    points = evaluation_points(
-        character, *segment_frames(character, dense.root_position, dense.root_orientation, dense.angles)
-    )
+    points = clip_points(character, dense)
     error, aligned = mean_errors(replay.points, points)
     fell_at = fall_time(character, replay, dense)
     return Evaluation(
@@ -111,8 +109,7 @@ def mean_errors(points: Array, reference: Array) -> tuple[float, float]:
 def error_over_time(character: Character, replay: Replay, reference: MotionClip) -> Array:
     """(T, E) joint error in cm at the replay's frames, up to the reference's end."""
     dense = resample(reference, replay.clip.fps)
-    frames = segment_frames(character, dense.root_position, dense.root_orientation, dense.angles)
-    points = evaluation_points(character, *frames)
+    points = clip_points(character, dense)
     count = min(len(points), len(replay.points))
     return joint_error(replay.points[:count], points[:count])
 
@@ -151,7 +148,7 @@ def _must_be_clear(character: Character, reference: MotionClip, watched: list[in
     """(T, K) whether a watched segment touching the ground at a frame of the reference is a fall."""
     if ground != "reference":
         return np.full((len(reference), len(watched)), ground == "never")
-    frames = segment_frames(character, reference.root_position, reference.root_orientation, reference.angles)
+    frames = clip_frames(character, reference)
     return np.asarray(lowest_points(character, *frames)[:, watched] > REFERENCE_CLEAR_M)
 
 

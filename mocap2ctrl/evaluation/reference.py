@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.clips import at_times
@@ -36,12 +36,6 @@ class Reference:
     def points(self, fps: float) -> Array:
         """(N, E, 3) evaluation points of the character at a rate."""
         return clip_points(self.character, at_rate(self.clip, fps))
-
-
-def clip_points(character: Character, clip: MotionClip) -> Array:
-    """(T, E, 3) evaluation points of a clip."""
-    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
-    return evaluation_points(character, *frames)
 
 
 def at_rate(clip: MotionClip, fps: float) -> MotionClip:

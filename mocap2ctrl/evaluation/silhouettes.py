@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import segment_frames
+from mocap2ctrl.character.kinematics import clip_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry.rasteriser import rasterise
@@ -24,7 +24,7 @@ def model_masks(character: Character, clip: MotionClip, girth: float, silhouette
     times = np.arange(len(silhouettes)) / silhouettes.fps
     seen = at_times(clip, times)
     shape = body_shape(character)
-    frames = segment_frames(character, seen.root_position, seen.root_orientation, seen.angles)
+    frames = clip_frames(character, seen)
     masks = rasterise(capsule_ends(shape, *frames), girth * shape.radii, silhouettes.camera)
     masks[times > clip.duration_s + 1.0 / clip.fps] = False
     return masks

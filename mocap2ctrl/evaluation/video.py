@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.evaluation.metrics import Evaluation, Ground, fall_time, judged_seconds, mean_errors, source_error
-from mocap2ctrl.evaluation.reference import Reference, at_rate, clip_points
+from mocap2ctrl.evaluation.reference import Reference, at_rate
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.silhouettes import silhouette_iou
 from mocap2ctrl.fit.capture import Capture

@@ -17,6 +17,7 @@ from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
+from mocap2ctrl.video.silhouettes import input_name as seen_name
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
@@ -108,11 +109,7 @@ def input_name(source: Path | str) -> str:
     """What the capture of an input is called: the file's or folder's name, or the key of masks."""
     if not is_video_input(source):
         return Path(source).stem
-    file = input_file(source)
-    if file.is_dir():
-        return file.resolve().name
-    key = "" if str(source) == str(file) else str(source).rpartition(":")[2]
-    return Path(key).name or file.stem
+    return Path(seen_name(source)).name or input_file(source).stem
 
 
 def refuse_options(source: Path | str, method: str, options: Options) -> None:

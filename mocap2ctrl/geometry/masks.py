@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.types import Array, Masks
 
@@ -20,6 +21,13 @@ def signed_distances(masks: Masks) -> Array:
         outside = cv2.distanceTransform(1 - padded, cv2.DIST_L2, 5)[1:-1, 1:-1]
         out[:] = np.where(mask > 0, 0.5 - inside, outside - 0.5)
     return result
+
+
+def row_spans(masks: Masks) -> npt.NDArray[np.int64]:
+    """(N, 2) the first row, and the one after the last, of each of the masks (T, H, W) that hold a pixel."""
+    rows = np.any(masks, axis=2)
+    rows = rows[np.any(rows, axis=1)]
+    return np.stack([np.argmax(rows, axis=1), masks.shape[1] - np.argmax(rows[:, ::-1], axis=1)], axis=1)
 
 
 def masks_at_rate(masks: Masks, fps: float, wanted_fps: float) -> Masks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.character.kinematics import lowest_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, lowest_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.types import Array, MotionClip
 
@@ -20,7 +20,7 @@ def contacts(
     clip: MotionClip, character: Character, height_m: float = CONTACT_HEIGHT_M, speed_m_s: float = CONTACT_SPEED_M_S
 ) -> npt.NDArray[np.bool_]:
     """(T, S) whether each segment touches the ground: lower than `height_m` and, feet only, slower than `speed_m_s`."""
-    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    positions, orientations = clip_frames(character, clip)
     touching = lowest_points(character, positions, orientations) < height_m
     for name in FEET:
         segment = character.segment_index(name)

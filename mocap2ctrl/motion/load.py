@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import centre_of_mass, lowest_points, segment_frames
+from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
@@ -260,7 +260,7 @@ def _last(clip: MotionClip) -> tuple[Array, Array, Array]:
 
 def _ground_warnings(clip: MotionClip, character: Character) -> tuple[str, ...]:
     """A body that floats most of the time cannot be simulated as it was captured."""
-    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    positions, orientations = clip_frames(character, clip)
     floating = float(np.mean(np.min(lowest_points(character, positions, orientations), axis=1) > FLOATING_M))
     if floating <= MOSTLY:
         return ()

@@ -7,13 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import (
-    centre_of_mass,
-    evaluation_points,
-    marker_layout,
-    points_world,
-    segment_frames,
-)
+from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, evaluation_points, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.masks import masks_at_rate
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
@@ -41,7 +35,7 @@ class MarkerTarget:
 
 def marker_target(character: Character, clip: MotionClip) -> MarkerTarget:
     """The markers of `clip`, at the clip's own rate."""
-    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    positions, orientations = clip_frames(character, clip)
     segment, local = marker_layout(character)
     markers = points_world(positions, orientations, segment, local)
     points = evaluation_points(character, positions, orientations)

@@ -45,16 +45,12 @@ def read_prior(path: Path | str, character: Character) -> PosePrior:
     except KeyError as error:
         raise PriorError(f"{path}: the entry {error} is missing; train the prior again") from error
     except (TypeError, AttributeError) as error:
-        raise PriorError(
-            f"{path}: not a prior .npz but another kind of NumPy file; give one that train-prior has written"
-        ) from error
+        raise _no_prior(path) from error
 
 
 def _prior(data: dict[str, np.ndarray], path: str, character: Character) -> PosePrior:
     if not data.keys() & {"basis", "exemplars"}:
-        raise PriorError(
-            f"{path}: not a prior .npz but another kind of NumPy file; give one that train-prior has written"
-        )
+        raise _no_prior(path)
     if int(data["format"]) != FORMAT:
         raise PriorError(f"{path}: format {int(data['format'])}; this version reads format {FORMAT}")
     names = tuple(str(name) for name in data["hinge_names"])
@@ -72,3 +68,7 @@ def _prior(data: dict[str, np.ndarray], path: str, character: Character) -> Pose
         )
     except Mocap2CtrlError as error:
         raise PriorError(f"{path}: {error}") from error
+
+
+def _no_prior(path: Path | str) -> PriorError:
+    return PriorError(f"{path}: not a prior .npz but another kind of NumPy file; give one that train-prior has written")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -152,10 +152,18 @@ def check_video_format(fps: int, size: tuple[int, int]) -> None:
         )
 
 
-def encode_h264(path: os.PathLike[str], frames: Iterator[Image], fps: int | Fraction, size: tuple[int, int]) -> None:
+def encode_h264(
+    path: os.PathLike[str],
+    frames: Iterable[Image],
+    fps: int | Fraction,
+    size: tuple[int, int],
+    *,
+    crf: str = CRF,
+    preset: str = "veryfast",
+) -> None:
     """Encode RGB frames (H, W, 3) as H.264, yuv420p, with its index in front so that browsers start at once."""
     with av.open(os.fspath(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
-        stream = container.add_stream("libx264", rate=Fraction(fps), options={"crf": CRF, "preset": "veryfast"})
+        stream = container.add_stream("libx264", rate=Fraction(fps), options={"crf": crf, "preset": preset})
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.errors import VideoError
+from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import align
 from mocap2ctrl.video.background import build_background
@@ -70,8 +71,7 @@ class ExtractedMasks:
     @property
     def person_px(self) -> float:
         """Median height of the person, pixels of the masks."""
-        rows = [np.flatnonzero(np.any(mask, axis=1)) for mask in self.masks]
-        return float(np.median([r[-1] + 1 - r[0] for r in rows if len(r)]))
+        return float(np.median(np.diff(row_spans(self.masks), axis=1)))
 
 
 def from_video(

@@ -10,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.errors import CameraError
 from mocap2ctrl.geometry.camera import camera_centre, on_plane, to_camera
+from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
 from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
 from mocap2ctrl.video.decode import Image, Progress, probe
@@ -198,10 +199,7 @@ def _require_plausible(masks: Masks, camera: Camera) -> None:
 
 def _soles_and_heights(masks: Masks) -> tuple[Array, Array]:
     """Of the masks with a person: (N, 2) the middle of the lowest row, pixels; (N,) the heights, pixels."""
-    soles, heights = [], []
-    for mask in masks:
-        rows = np.flatnonzero(np.any(mask, axis=1))
-        if len(rows):
-            soles.append((np.median(np.flatnonzero(mask[rows[-1]])), rows[-1] + 0.5))
-            heights.append(rows[-1] + 1 - rows[0])
-    return np.array(soles, float).reshape(-1, 2), np.array(heights, float)
+    first, end = row_spans(masks).T
+    held = masks[np.any(masks, axis=(1, 2))]
+    middle = [np.median(np.flatnonzero(mask[row - 1])) for mask, row in zip(held, end, strict=True)]
+    return np.column_stack([middle, end - 0.5]), (end - first).astype(float)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tiny_fit import needs_walk
-from tiny_video import silhouettes_of, tiny_config, true_track
+from tiny_video import replay_of, silhouettes_of, tiny_config, true_track
 
-from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_points, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.evaluation.metrics import DIVERGED_ERROR_CM
-from mocap2ctrl.evaluation.reference import Reference, clip_points, load_reference
+from mocap2ctrl.evaluation.reference import Reference, load_reference
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps, silhouette_iou
 from mocap2ctrl.evaluation.video import evaluate_video, ground_rule, video_judged_seconds, video_part, video_warnings
@@ -41,21 +41,6 @@ def sliding_clip(character: Character, fps: float = FPS, seconds: float = SECOND
 
 def moved(clip: MotionClip, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> MotionClip:
     return replace(clip, root_position=clip.root_position + np.array([x, y, z]))
-
-
-def replay_of(character: Character, clip: MotionClip, *, diverged: bool = False) -> Replay:
-    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
-    return Replay(
-        clip=clip,
-        points=evaluation_points(character, positions, orientations),
-        positions=positions,
-        orientations=orientations,
-        contacts=np.ones((len(clip), 2), dtype=bool),
-        state=np.zeros(len(clip), dtype=np.int64),
-        torques=np.zeros((len(clip) - 1, clip.angles.shape[1])),
-        steps_per_frame=1,
-        diverged=diverged,
-    )
 
 
 def capture_of(

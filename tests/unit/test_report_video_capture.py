@@ -23,8 +23,8 @@ from porch import (
     silhouettes_of,
     track_of,
 )
+from tiny_video import replay_of
 
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
 from mocap2ctrl.errors import Mocap2CtrlError
@@ -109,17 +109,11 @@ def capture(
 def run(character: Character, performer: Performer) -> Replay:
     """A simulation that went as `performer` goes."""
     dense = resample(performer.clip, 120.0)
-    positions, orientations = segment_frames(character, dense.root_position, dense.root_orientation, dense.angles)
-    return Replay(
-        clip=dense,
-        points=evaluation_points(character, positions, orientations),
-        positions=positions,
-        orientations=orientations,
+    return replace(
+        replay_of(character, dense),
         contacts=np.zeros((len(dense), 2), bool),
         state=(np.arange(len(dense)) > 36).astype(np.int64),
         torques=np.zeros((len(dense), len(character.hinges))),
-        steps_per_frame=1,
-        diverged=False,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import body_shape, capsule_ends
+from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.fit.capture import prepare_folder
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.video import video_config
@@ -71,3 +72,19 @@ def new_folder(folder: Path) -> Path:
     """The folder of a capture, ready."""
     prepare_folder(folder, resume=False, overwrite=False)
     return folder
+
+
+def replay_of(character: Character, clip: MotionClip, *, diverged: bool = False) -> Replay:
+    """A simulation that went as `clip` goes."""
+    positions, orientations = clip_frames(character, clip)
+    return Replay(
+        clip=clip,
+        points=evaluation_points(character, positions, orientations),
+        positions=positions,
+        orientations=orientations,
+        contacts=np.ones((len(clip), 2), dtype=bool),
+        state=np.zeros(len(clip), dtype=np.int64),
+        torques=np.zeros((len(clip) - 1, clip.angles.shape[1])),
+        steps_per_frame=1,
+        diverged=diverged,
+    )

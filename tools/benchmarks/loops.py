@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.motions import CASES, reference
 from benchmarks.rows import Row
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.closed_loop import (
     ROOT_FREE,
@@ -126,7 +126,7 @@ def tracking_rows(
     program = dense_program(clip, alpha, clip.duration_s + 1.0)
     start = start_vector(state(clip, 0))
     result = run(engine, program, start, len(clip) - 1, root_mode=mode, record_torques=True)
-    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    frames = clip_frames(character, clip)
     points = evaluation_points(character, result.positions[0], result.orientations[0])
     error = joint_error(points, evaluation_points(character, *frames)).mean(axis=1)
     far = np.flatnonzero(~(error < 30.0))

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.rows import CACHE, SHARED, Row
 from benchmarks.videos import measured
 from mocap2ctrl.fit.config import budget
+from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Camera, Masks
 from mocap2ctrl.video.camera_file import save_camera
 from mocap2ctrl.video.mask_files import load_masks
@@ -76,9 +77,9 @@ def assumed_camera(masks: Masks) -> Camera:
         masks: (T, H, W), with at least one that is not empty, of somebody who stands upright in most of them.
     """
     height, width = masks.shape[1:]
-    rows = [np.flatnonzero(mask.any(axis=1)) for mask in masks]
-    height_px = float(np.median([r[-1] - r[0] + 1 for r in rows if len(r)]))
-    feet_row = float(np.percentile([r[-1] for r in rows if len(r)], GROUND_PERCENTILE)) + 0.5  # the pixel's lower edge
+    spans = row_spans(masks)
+    height_px = float(np.median(np.diff(spans, axis=1)))
+    feet_row = float(np.percentile(spans[:, 1], GROUND_PERCENTILE)) - 0.5  # the pixel's lower edge
     cx, cy = 0.5 * (width - 1), 0.5 * (height - 1)
     focal = height_px * DISTANCE_M / PERSON_M
     camera_m = (feet_row - cy) * PERSON_M / height_px

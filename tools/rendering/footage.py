@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.character.kinematics import segment_frames
+from mocap2ctrl.character.kinematics import clip_frames
 from mocap2ctrl.geometry.camera import camera_centre, project, rays
 from mocap2ctrl.motion import clips
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip
@@ -104,7 +104,7 @@ class Shot:
 
     def _posed(self, times_s: Array) -> list[Body]:
         motion = clips.at_times(self.motion, times_s)
-        frames = segment_frames(self.performer.character, motion.root_position, motion.root_orientation, motion.angles)
+        frames = clip_frames(self.performer.character, motion)
         return [self.performer.posed(*frame) for frame in zip(*frames, strict=True)]
 
     def _box(self, shape: Array) -> tuple[int, int, int, int]:

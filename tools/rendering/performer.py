@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.character.kinematics import lowest_points, points_world, segment_frames
+from mocap2ctrl.character.kinematics import clip_frames, lowest_points, points_world, segment_frames
 from mocap2ctrl.character.model import Character, parse_character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, reach
@@ -117,7 +117,7 @@ class Performer:
 
     def spheres(self, clip: MotionClip) -> tuple[Array, Array]:
         """Centres (T, M, 3) and radii (M,) of balls that hold the body's extremes."""
-        frames = segment_frames(self.character, clip.root_position, clip.root_orientation, clip.angles)
+        frames = clip_frames(self.character, clip)
         centres = points_world(*frames, np.repeat(self.segment, 2), self.ends.reshape(-1, 3))
         folds = np.repeat([solid.folds for solid in self.solids], 2)
         return centres, self.radii.reshape(-1) + folds
@@ -190,7 +190,7 @@ def perform(performer: Performer, character: Character, clip: MotionClip) -> Mot
     The ankles stay where they are, so that feet do not slide, and the legs do the rest; then each frame is lifted or lowered
     until the lowest point of the soles is at the height that it has in the clip.
     """
-    frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
+    frames = clip_frames(character, clip)
     theirs = performer.character
     rise = np.array([0.0, 0.0, theirs.standing_height_m - character.standing_height_m])
     ankle_rise = np.array([0.0, 0.0, _ankle_height(theirs) - _ankle_height(character)])
