@@ -1,39 +1,42 @@
-"""Progress of a fit on the terminal: stage, error, evaluations a second, time left. On stderr, silent when it is no terminal."""
+"""Progress on the terminal: of a fit, of a few named steps. On stderr, a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from mocap2ctrl.fit.run import FitProgress
-from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.cli.options import note
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 
+if TYPE_CHECKING:
+    from mocap2ctrl.fit.run import FitProgress
+    from mocap2ctrl.motion.load import LoadedMotion
 
-class FitDisplay:
-    """A progress bar; a context manager. Without a terminal it prints one line a stage instead."""
+QUIET_S = 2.0
 
-    def __init__(self) -> None:
+
+class _Display:
+    """A progress bar as a context manager; it shows nothing where there is no terminal."""
+
+    def __init__(self, title: str, *more: ProgressColumn) -> None:
         self._console = Console(stderr=True, soft_wrap=True)
         self._bar = Progress(
-            TextColumn("[bold]fit"),
+            TextColumn(f"[bold]{title}"),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.description}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
+            *more,
             console=self._console,
             disable=not sys.stderr.isatty(),
             transient=True,
         )
-        self._task: TaskID | None = None
-        self._stage, self._last = 0, ""
-        self._step, self._known = "", False
 
-    def __enter__(self) -> FitDisplay:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
@@ -41,6 +44,37 @@ class FitDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+
+
+class StepDisplay(_Display):
+    """Progress of a few named steps; without a terminal a line a step, once two seconds have passed."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self._task = self._bar.add_task("", total=1.0)
+        self._start, self._said = time.monotonic(), ""
+
+    def step(self, name: str, share: float) -> None:
+        """Shows how much of a step is done."""
+        self._bar.update(self._task, completed=share, description=name)
+        if self._bar.disable and name != self._said and time.monotonic() - self._start > QUIET_S:
+            note(f"{name} …")
+            self._said = name
+
+
+class FitDisplay(_Display):
+    """Progress of a fit: stage, error, evaluations a second, time left; without a terminal one line a stage."""
+
+    def __init__(self) -> None:
+        super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
+        self._task: TaskID | None = None
+        self._stage, self._last = 0, ""
+        self._step, self._known = "", False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
         if self._bar.disable and self._last:
             self._console.print(self._last, highlight=False)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json
@@ -21,7 +18,6 @@ EPILOG = """examples:
 
 The clean plate walk.background.png (or .jpg) beside walk.mp4 is used, and named.
 """
-QUIET_S = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,6 +107,7 @@ def _refuse_existing(path: Path, picture: Path, *, overwrite: bool) -> None:
 
 def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ...]]:
     """The masks, and what was understood."""
+    from mocap2ctrl.cli.progress import StepDisplay
     from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.video.camera_file import camera_for_size, load_camera
     from mocap2ctrl.video.extract import from_masks, from_video
@@ -141,36 +138,3 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
         return found, (*notes, *found.notes)
     fitting = camera_for_size(camera, found.source_size)
     return found, (*notes, *seen_by(found, fitting, input_file(video), f"camera: {options.camera}").notes)
-
-
-class StepDisplay:
-    """Progress of a few named steps on stderr: a bar on a terminal, else a line a step once two seconds have passed."""
-
-    def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (
-            TextColumn(f"[bold]{title}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f} % {task.description}"),
-        )
-        self._bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
-        self._task = self._bar.add_task("", total=1.0)
-        self._start, self._said = time.monotonic(), ""
-
-    def __enter__(self) -> StepDisplay:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def step(self, name: str, share: float) -> None:
-        """Shows how much of a step is done."""
-        self._bar.update(self._task, completed=share, description=name)
-        if self._bar.disable and name != self._said and time.monotonic() - self._start > QUIET_S:
-            note(f"{name} …")
-            self._said = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -22,6 +21,7 @@ from mocap2ctrl.fit.batch import Generation, optimise
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
+from mocap2ctrl.fit.key import camera_arrays, digest_of
 from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
@@ -197,7 +197,6 @@ def provenance(capture: Capture) -> dict[str, Any]:
 
 def _key(capture: Capture) -> bytes:
     """Digest of all that a fit's costs depend on, so that a journal is never told to another fit."""
-    digest = hashlib.sha256()
     settings = {
         "version": mocap2ctrl.__version__,
         "config": asdict(capture.config),
@@ -207,7 +206,6 @@ def _key(capture: Capture) -> bytes:
         "prior": capture.prior.name,
         "girth": capture.girth,
     }
-    digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     arrays: list[npt.NDArray[Any]] = [
         capture.reference.root_position,
         capture.reference.root_orientation,
@@ -216,11 +214,8 @@ def _key(capture: Capture) -> bytes:
     if isinstance(capture.prior, PosePrior):
         arrays += [capture.prior.basis, capture.prior.mean, capture.prior.sigma]
     if capture.silhouettes is not None:
-        camera = capture.silhouettes.camera
-        arrays += [capture.silhouettes.masks, camera.matrix, camera.rotation, camera.translation]
-    for array in arrays:
-        digest.update(array.tobytes())
-    return digest.digest()
+        arrays += [capture.silhouettes.masks, *camera_arrays(capture.silhouettes.camera)]
+    return digest_of(settings, arrays)
 
 
 def cpu_seconds() -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
 from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
+from mocap2ctrl.fit.key import camera_arrays, digest_of
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.prior.pca import PosePrior
@@ -134,12 +133,5 @@ def track_key(silhouettes: Silhouettes, character: Character, priors: Sequence[P
         "fps": silhouettes.fps,
         "masks": silhouettes.masks.shape,
     }
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
-    camera = silhouettes.camera
-    for array in (camera.matrix, camera.rotation, camera.translation):
-        digest.update(array.tobytes())
-    for prior in priors:
-        for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars):
-            digest.update(array.tobytes())
-    digest.update(np.packbits(silhouettes.masks).tobytes())
-    return digest.digest()
+    known = [array for prior in priors for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars)]
+    return digest_of(settings, [*camera_arrays(silhouettes.camera), *known, np.packbits(silhouettes.masks)])
