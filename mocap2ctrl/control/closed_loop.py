@@ -8,32 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
 from mocap2ctrl.control.law import (
     EXIT_NEVER,
-    LOAD,
     MEMORY_SIZE,
-    PRESSURE,
-    STATE,
     STEP,
-    BodyArrays,
     Program,
-    advance_state_machine,
     body_arrays,
-    hip_axes_world,
-    root_target_velocity,
-    rotate,
-    target_velocities,
 )
+from mocap2ctrl.control.mujoco_loop import run_compiled
+from mocap2ctrl.control.stepped_loop import run_stepped
 from mocap2ctrl.errors import EngineError
+from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.engine import Engine
-from mocap2ctrl.simulation.mujoco import MujocoEngine, coordinates, read_torques, step1, step2, write_servo
+from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import Array, SimState
 
 ROOT_STANCE, ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE, ROOT_FREE = 0, 1, 2, 3
-DIVERGED_VELOCITY = 300.0
-"""rad/s or m/s beyond which a simulation counts as diverged and is stopped."""
-
 
 _Recording = tuple[npt.NDArray[Any], ...]
 """The arrays that a loop fills, in the order of `Rollouts`."""
@@ -117,9 +107,13 @@ def run(
         record_torques: keep the servos' torques of every step.
         pushes: forces from outside, the same for all.
         root_mode: who holds the root; ROOT_STANCE but in experiments.
+
+    Raises:
+        EngineError: a computed torque is to hold the root, which is an experiment on MuJoCo alone.
     """
-    if not isinstance(engine, MujocoEngine):
-        raise EngineError(f"engine {engine.name!r} has no closed loop; choose 'mujoco'")
+    two_pass = root_mode in (ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE)
+    if two_pass and not isinstance(engine, MujocoEngine):
+        raise EngineError(f"engine {engine.name!r} cannot hold the root by a computed torque; choose 'mujoco'")
     machines = len(program.root_alpha)
     # A copy: read-only arrays are another type to numba, which would compile all of the loop once more.
     starts = np.array(np.broadcast_to(starts, (machines, np.shape(starts)[-1])), dtype=float, order="C")
@@ -141,154 +135,17 @@ def run(
     )
     body = body_arrays(engine.character, engine.time_step_s)
     table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
-    _run_mujoco(engine, program, body, starts, end_step, stride, stop_at_state, table, root_mode, record)
+    limits = (starts, end_step, stride, stop_at_state, table)
+    if isinstance(engine, MujocoEngine):
+        run_compiled(engine, program, body, *limits, root_mode, record)
+    else:
+        run_stepped(engine, program, body, *limits, root_mode == ROOT_STANCE, record)
     return Rollouts(first_frame, *record)
 
 
 def _push_row(push: Push, time_step_s: float) -> list[float]:
     first = round(push.start_s / time_step_s)
     return [first, first + round(push.duration_s / time_step_s), push.segment, *push.force]
-
-
-def _run_mujoco(
-    engine: MujocoEngine,
-    program: Program,
-    body: BodyArrays,
-    starts: Array,
-    end_step: int,
-    stride: int,
-    stop_at_state: int,
-    pushes: Array,
-    root_mode: int,
-    record: _Recording,
-) -> None:
-    two_pass = root_mode in (ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE)
-    engine.set_servo(np.zeros(len(body.lower)))
-    engine.model.dof_frictionloss[3:6] = 1e6 if two_pass else 0.0
-    _mujoco_loop(engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record)
-    engine.model.dof_frictionloss[3:6] = 0.0
-
-
-@njit
-def _mujoco_loop(handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record):  # type: ignore[no-untyped-def]
-    qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
-    joints = body.lower.shape[0]
-    n_pos, n_vel = 7 + joints, 6 + joints
-    memory = np.empty(MEMORY_SIZE)
-    velocity = np.zeros(joints)
-    begin = 1 << 60
-    for p in range(starts.shape[0]):
-        begin = min(begin, int(starts[p, n_pos + 2 * n_vel + STEP]))
-    first_frame = -(-begin // stride)
-    for p in range(starts.shape[0]):
-        handle.qpos[:] = starts[p, :n_pos]
-        handle.qvel[:] = starts[p, n_pos : n_pos + n_vel]
-        handle.qacc_warmstart[:] = starts[p, n_pos + n_vel : n_pos + 2 * n_vel]
-        handle.xfrc_applied[:] = 0.0
-        handle.qfrc_applied[:] = 0.0
-        memory[:] = starts[p, n_pos + 2 * n_vel :]
-        while True:
-            step = int(memory[STEP])
-            finite = True
-            for i in range(n_vel):
-                if not abs(handle.qvel[i]) < DIVERGED_VELOCITY:
-                    finite = False
-            if not finite:
-                diverged_out[p] = True
-                break
-            step1(handle)
-            advance_state_machine(program, p, memory, body)
-            if step % stride == 0 and step // stride - first_frame < qpos_out.shape[1]:
-                row = step // stride - first_frame
-                qpos_out[p, row] = handle.qpos
-                position_out[p, row] = handle.xpos[1:]
-                orientation_out[p, row] = handle.xquat[1:]
-                load_out[p, row, 0] = memory[LOAD]
-                load_out[p, row, 1] = memory[LOAD + 1]
-                state_out[p, row] = int(memory[STATE])
-            if step >= end_step or int(memory[STATE]) == stop_at_state:
-                break
-            for k in range(pushes.shape[0]):
-                if pushes[k, 0] <= step < pushes[k, 1]:
-                    for i in range(3):
-                        handle.xfrc_applied[int(pushes[k, 2]) + 1, i] += pushes[k, 3 + i]
-            com = handle.com[1]
-            com_velocity = handle.sensordata[14:17]
-            hold = root_mode == 0
-            target_velocities(program, p, memory, body, handle.qpos, handle.qvel, com, com_velocity, hold, velocity)
-            if root_mode == 1 or root_mode == 2:
-                _step_with_root_torque(handle, program, p, memory, body, velocity, root_mode, torque_out, step - begin)
-            else:
-                write_servo(handle, velocity, 0)
-                step2(handle)
-                if torque_out.shape[1] > 0:
-                    read_torques(handle, torque_out[p, step - begin])
-            for side in range(2):
-                sensor = handle.sensordata[7 * side : 7 * side + 7]
-                memory[LOAD + side] = np.sqrt(sensor[1] ** 2 + sensor[2] ** 2 + sensor[3] ** 2)
-                for k in range(3):
-                    memory[PRESSURE + 3 * side + k] = sensor[4 + k]
-            if pushes.shape[0] > 0:
-                handle.xfrc_applied[:] = 0.0
-            memory[STEP] += 1.0
-        final_out[p, :n_pos] = handle.qpos
-        final_out[p, n_pos : n_pos + n_vel] = handle.qvel
-        final_out[p, n_pos + n_vel : n_pos + 2 * n_vel] = handle.qacc_warmstart
-        final_out[p, n_pos + 2 * n_vel :] = memory
-
-
-@njit
-def _step_with_root_torque(handle, program, p, memory, body, velocity, root_mode, torque_out, row):  # type: ignore[no-untyped-def]
-    """Algorithm 1, for experiments: solve with an outside root torque, then give it to a thigh and solve again.
-
-    `root_mode` 1 gives it to the loaded hip (within its bound), 2 to the swing hip, as printed.
-    """
-    joints = velocity.shape[0]
-    write_servo(handle, velocity, 3)
-    loss = carray(double_pointer_at(handle.frictionloss_slot), (3 + joints,))
-    aref = carray(double_pointer_at(handle.aref_slot), (3,))
-    side = -1
-    if memory[LOAD] + memory[LOAD + 1] > body.load_threshold_n:
-        side = 0 if memory[LOAD] >= memory[LOAD + 1] else 1
-        if root_mode == 2:
-            side = 1 - side
-    column = body.hip_column[max(side, 0)]
-    applied = np.zeros(3)
-    if side >= 0:
-        world, local, inverse = np.empty(3), np.empty(3), np.empty(4)
-        root_target_velocity(program, p, int(memory[STATE]), handle.qpos, body, world)
-        inverse[0] = handle.qpos[3]
-        for k in range(1, 4):
-            inverse[k] = -handle.qpos[3 + k]
-        rotate(inverse, world, local)
-        for k in range(3):
-            aref[k] = (local[k] - handle.qvel[3 + k]) / handle.time_step_s
-        call_with_two_pointers(handle.forward_actuation, handle.model, handle.data)
-        call_with_two_pointers(handle.forward_acceleration, handle.model, handle.data)
-        call_with_two_pointers(handle.forward_constraint, handle.model, handle.data)
-        force = carray(double_pointer_at(handle.force_slot), (3 + joints,))
-        rotate(handle.qpos[3:7], force[:3], world)
-        axes = np.empty((3, 3))
-        hip_axes_world(handle.qpos, body, side, axes)
-        for h in range(3):
-            bound = handle.torque_bounds[column + h]
-            extra = axes[h, 0] * world[0] + axes[h, 1] * world[1] + axes[h, 2] * world[2]
-            applied[h] = force[3 + column + h] - extra
-            if root_mode == 1:
-                applied[h] = min(max(applied[h], -bound), bound)
-            handle.qfrc_applied[6 + column + h] = applied[h]
-            loss[3 + column + h] = 0.0
-    for k in range(3):
-        loss[k] = 0.0
-    step2(handle)
-    handle.qfrc_applied[:] = 0.0
-    if torque_out.shape[1] > 0:
-        force = carray(double_pointer_at(handle.force_slot), (3 + joints,))
-        for j in range(joints):
-            torque_out[p, row, j] = force[3 + j]
-        if side >= 0:
-            for h in range(3):
-                torque_out[p, row, column + h] = applied[h]
 
 
 def compile_closed_loop(engine: Engine) -> None:

@@ -45,6 +45,12 @@ class Engine(Protocol):
     def state(self) -> SimState:
         """The current pose and velocities."""
 
+    def state_vector(self) -> Array:
+        """(7 + J + 2 (6 + J),) qpos, qvel and where the solver starts from (zeros if nowhere); see `simulation/coordinates.py`."""
+
+    def set_state_vector(self, vector: npt.ArrayLike) -> None:
+        """Places the character as `reset` does, from a state vector; servos and torques stay as they are set."""
+
     def snapshot(self) -> Array:
         """Everything that the next steps depend on, as one flat array."""
 

@@ -26,12 +26,11 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
 from mocap2ctrl.errors import EngineError
-from mocap2ctrl.geometry import rotations
+from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import TIME_STEP_S, FootContacts
 from mocap2ctrl.simulation.mjcf import build_mjcf
-from mocap2ctrl.types import Array, Pose, SimState
+from mocap2ctrl.types import Array, SimState
 
-ROOT_DOFS = 6
 SENSOR_WIDTH = 7  # found, force (3), position (3)
 
 
@@ -137,6 +136,17 @@ class MujocoEngine:
         """See `Engine.state`."""
         return state_from_coordinates(self.data.qpos, self.data.qvel)
 
+    def state_vector(self) -> Array:
+        """See `Engine.state_vector`."""
+        return np.concatenate([self.data.qpos, self.data.qvel, self.data.qacc_warmstart])
+
+    def set_state_vector(self, vector: npt.ArrayLike) -> None:
+        """See `Engine.set_state_vector`."""
+        mujoco.mj_resetData(self.model, self.data)
+        cuts = [len(self.data.qpos), len(self.data.qpos) + len(self.data.qvel)]
+        self.data.qpos[:], self.data.qvel[:], self.data.qacc_warmstart[:] = np.split(np.asarray(vector, float), cuts)
+        self._rows = 0
+
     def snapshot(self) -> Array:
         """See `Engine.snapshot`."""
         state = np.empty(mujoco.mj_stateSize(self.model, self._state_kind))
@@ -235,21 +245,6 @@ class MujocoEngine:
         if ctypes.c_uint64.from_address(slot).value != getattr(self.data, field).ctypes.data:
             raise EngineError(f"MuJoCo {mujoco.__version__} lays out mjData.{field} differently than it declares")
         return slot
-
-
-def coordinates(state: SimState) -> tuple[Array, Array]:
-    """MuJoCo's qpos (7 + J,) and qvel (6 + J,) of a state; the free joint's angular velocity is in the body's frame."""
-    pose = state.pose
-    qpos = np.concatenate([pose.root_position, pose.root_orientation, pose.angles])
-    local = rotations.rotate(rotations.conjugate(pose.root_orientation), state.root_angular_velocity)
-    return qpos, np.concatenate([state.root_velocity, local, state.joint_velocities])
-
-
-def state_from_coordinates(qpos: npt.ArrayLike, qvel: npt.ArrayLike) -> SimState:
-    """The inverse of `coordinates`."""
-    qpos, qvel = np.asarray(qpos, float), np.asarray(qvel, float)
-    pose = Pose(qpos[:3], qpos[3:7], qpos[7:])
-    return SimState(pose, qvel[:3], rotations.rotate(qpos[3:7], qvel[3:6]), qvel[6:])
 
 
 @functools.cache

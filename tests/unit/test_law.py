@@ -37,8 +37,9 @@ from mocap2ctrl.control.law import (
 )
 from mocap2ctrl.errors import CharacterError
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.simulation.coordinates import state_from_coordinates
 from mocap2ctrl.simulation.engine import TIME_STEP_S
-from mocap2ctrl.simulation.mujoco import MujocoEngine, state_from_coordinates
+from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import Array, Pose, SimState
 
 MIRROR = np.array([1.0, -1.0, 1.0])
