@@ -21,9 +21,12 @@ from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
-from mocap2ctrl.fit.pool import CHUNK, TERMS, EvaluationPool, EvaluationSetup, Journal
+from mocap2ctrl.fit.journal import Journal
+from mocap2ctrl.fit.judgement import TERMS, Judgement
+from mocap2ctrl.fit.pool import CHUNK, EvaluationPool
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, fit_capture
+from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.types import Array
@@ -77,6 +80,10 @@ def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -
     return spec.values(z)
 
 
+def terms_of(pool: EvaluationPool, job: tuple[Problem, Array]) -> Array:
+    return pool.evaluate([job])[0].terms
+
+
 def workers() -> list[int]:
     return [p.pid for p in multiprocessing.active_children() if p.pid is not None]
 
@@ -85,10 +92,10 @@ def test_workers_do_not_change_a_bit(setup: EvaluationSetup, two_workers: Evalua
     """Populations of several sizes, several problems at once; chunks that do not divide evenly."""
     with EvaluationPool(setup, 1) as one:
         jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, CHUNK, 2 * CHUNK + 1)]
-        alone = [one.evaluate([job])[0] for job in jobs]
-        together = one.evaluate(jobs)
+        alone = [terms_of(one, job) for job in jobs]
+        together = [judgement.terms for judgement in one.evaluate(jobs)]
         assert workers() == []
-    parallel = two_workers.evaluate(jobs)
+    parallel = [judgement.terms for judgement in two_workers.evaluate(jobs)]
     for a, b, c, (_, values) in zip(alone, together, parallel, jobs, strict=True):
         assert a.shape == (len(values), len(TERMS))
         np.testing.assert_array_equal(a, b)
@@ -99,8 +106,7 @@ def test_a_vector_s_cost_does_not_depend_on_its_neighbours(setup: EvaluationSetu
     """Nothing leaks from one simulation into the next, not even a solver's warm start."""
     with EvaluationPool(setup, 1) as pool:
         values = samples(pool, problem, 9)
-        forward = pool.evaluate([(problem, values)])[0]
-        backward = pool.evaluate([(problem, values[::-1])])[0]
+        forward, backward = terms_of(pool, (problem, values)), terms_of(pool, (problem, values[::-1]))
     np.testing.assert_array_equal(forward, backward[::-1])
     assert len(np.unique(forward[:, 0])) == 9
 
@@ -110,7 +116,7 @@ def test_terms_are_those_of_the_objective(setup: EvaluationSetup, problem: Probl
         values = samples(pool, problem, 4)
         terms = pool.evaluator.terms(problem, values)
         assert tuple(t.name for t in terms) == TERMS
-        np.testing.assert_array_equal(pool.evaluate([(problem, values)])[0], np.array([t.value for t in terms]).T)
+        np.testing.assert_array_equal(terms_of(pool, (problem, values)), np.array([t.value for t in terms]).T)
         assert pool.evaluations == 4
 
 
@@ -119,17 +125,20 @@ def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: Eva
     made_up = np.arange(5.0 * len(TERMS)).reshape(5, -1)
     path = tmp_path / "journal.bin"
     with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
-        journal.append(made_up)
+        journal.append(Judgement(made_up, np.array([False, True, False, True, True])))
     with (
         contextlib.closing(Journal(path, b"key", resume=True)) as journal,
         EvaluationPool(setup, 1, journal) as pool,
     ):
         values = samples(pool, problem, 5)
         told = pool.evaluate([(problem, values[:2]), (problem, values[2:])])
-        np.testing.assert_array_equal(np.concatenate(told), made_up)
-        real = pool.evaluate([(problem, values)])[0]
+        np.testing.assert_array_equal(np.concatenate([t.terms for t in told]), made_up)
+        assert [t.diverged.tolist() for t in told] == [[False, True], [False, True, True]]
+        assert pool.diverged == 3
+        real = terms_of(pool, (problem, values))
         assert not np.any(real[:, 0] == made_up[:, 0])
         assert pool.evaluations == 10
+        assert pool.diverged == 3
     with contextlib.closing(Journal(path, b"key", resume=True)) as journal:
         assert journal.recorded == 10
 
@@ -138,18 +147,18 @@ def test_a_worker_killed_while_idle_is_replaced(
     setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem
 ) -> None:
     values = samples(two_workers, problem, 30)
-    before = two_workers.evaluate([(problem, values)])[0]
+    before = terms_of(two_workers, (problem, values))
     os.kill(workers()[0], signal.SIGKILL)
-    np.testing.assert_array_equal(two_workers.evaluate([(problem, values)])[0], before)
+    np.testing.assert_array_equal(terms_of(two_workers, (problem, values)), before)
 
 
 def test_a_worker_killed_at_work_is_replaced(two_workers: EvaluationPool, problem: Problem) -> None:
     values = np.tile(samples(two_workers, problem, 30), (20, 1))
-    before = two_workers.evaluate([(problem, values[:30])])[0]
+    before = terms_of(two_workers, (problem, values[:30]))
     victim = workers()[0]
     killer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    during = two_workers.evaluate([(problem, values)])[0]
+    during = terms_of(two_workers, (problem, values))
     killer.join()
     assert victim not in workers()
     np.testing.assert_array_equal(during, np.tile(before, (20, 1)))

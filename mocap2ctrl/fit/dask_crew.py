@@ -1,0 +1,123 @@
+"""Evaluation on a Dask cluster. Nothing else imports `distributed`."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Executor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mocap2ctrl.errors import ConfigError, FitError
+from mocap2ctrl.fit.crew import Crew
+from mocap2ctrl.fit.worker import refuse_other_versions, versions
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_S = 5.0
+"""How long a scheduler may take to answer, and to have a worker."""
+
+DESERTED_S = 60.0
+"""How long a fit waits for a worker when all have left; nannies bring them back within seconds."""
+
+SILENT = logging.CRITICAL + 1
+
+
+class DaskCluster(Crew):
+    """The workers of a Dask scheduler, which gives the tasks of dead ones to others."""
+
+    remote = True
+
+    def __init__(self, client: Client, address: str) -> None:
+        """On a connected client."""
+        from distributed.scheduler import KilledWorker
+
+        self.broken = (KilledWorker, CancelledError)
+        self.advice = (
+            f"{address}: workers died again and again over one task, perhaps for lack of memory, or the scheduler has gone; go on "
+            "with --resume"
+        )
+        self._client, self._address = client, address
+        self._executor: Executor = client.get_executor(pure=False)
+        self._seen_s = time.monotonic()
+
+    def executor(self) -> Executor:
+        """See `Crew.executor`."""
+        return self._executor
+
+    def check(self) -> None:
+        """See `Crew.check`."""
+        now = time.monotonic()
+        if self._client.status == "running" and self._client.scheduler_info()["workers"]:
+            self._seen_s = now
+        if now - self._seen_s > DESERTED_S:
+            raise FitError(f"{self._address}: no worker for {DESERTED_S:.0f} s; start some, then go on with --resume")
+
+
+@contextmanager
+def open_dask(address: str) -> Iterator[DaskCluster]:
+    """Connects to a scheduler, and asks its workers for their versions.
+
+    Raises:
+        ConfigError: Dask is not installed here, or nobody answers at `address`, or no worker is there.
+        FitError: the workers cannot run this mocap2ctrl.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise ConfigError(
+            f"scheduler {address}: Dask is not installed here; pip install 'mocap2ctrl[dask]', or leave --scheduler out"
+        ) from error
+    with _silence(), _connected(distributed.Client, address) as client:
+        _check_workers(client, address)
+        yield DaskCluster(client, address)
+
+
+@contextmanager
+def _connected(make_client: type[Client], address: str) -> Iterator[Client]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other versions; what matters of them is refused
+            client = make_client(address, timeout=CONNECT_S, set_as_default=False, name="mocap2ctrl")
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"scheduler {address}: does not answer ({type(error).__name__}); start it with 'dask scheduler', or correct "
+            "tcp://HOST:PORT"
+        ) from error
+    try:
+        yield client
+    finally:
+        client.close(timeout=CONNECT_S)
+
+
+def _check_workers(client: Client, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_S)
+    except TimeoutError as error:
+        raise ConfigError(f"scheduler {address}: has no workers; start some with 'dask worker {address}'") from error
+    try:
+        found = client.run(versions)
+    except Exception as error:  # whatever keeps a worker from finding or running it
+        raise FitError(
+            f"{address}: a worker cannot run this mocap2ctrl ({type(error).__name__}: {error}); install the same version there"
+        ) from error
+    for theirs in found.values():
+        refuse_other_versions(theirs)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """What Dask would log of workers and schedulers that come and go is told, where it matters, by errors."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
