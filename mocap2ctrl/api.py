@@ -15,9 +15,11 @@ from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_se
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
 from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
-from mocap2ctrl.fit.capture import Capture, load_capture
+from mocap2ctrl.fit.capture import Capture, load_capture, load_settings
 from mocap2ctrl.fit.config import FitConfig, budget
 from mocap2ctrl.fit.crew import default_workers, open_crew
+from mocap2ctrl.fit.divergence import Divergence, DivergenceReplay, replay_divergence
+from mocap2ctrl.fit.divergence_file import divergence_path, load_divergence
 from mocap2ctrl.fit.inputs import (
     Job,
     Options,
@@ -261,6 +263,17 @@ def simulate(
     duration = capture.reference.duration_s if seconds is None else seconds
     scale = None if torque_limit is None else torque_limit * capture.torque_scale
     return replay(engine_for(capture, engine, scale), capture.finished_controller(), duration, fps=fps, pushes=pushes)
+
+
+def replay_diverged(folder: Path | str, number: int = 1) -> tuple[Divergence, DivergenceReplay]:
+    """A simulation that diverged during the fit of a capture, from 1, and what it does when it is simulated again.
+
+    Raises:
+        CaptureError: there is none of that number, or its file is damaged.
+    """
+    load_settings(Path(folder))  # else it is no capture
+    divergence = load_divergence(divergence_path(Path(folder), number))
+    return divergence, replay_divergence(divergence)
 
 
 def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:

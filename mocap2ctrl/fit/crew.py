@@ -14,7 +14,7 @@ from multiprocessing import get_context, parent_process
 from mocap2ctrl.errors import ConfigError
 
 MPI = "mpi"
-SCHEDULERS = ("tcp://", "tls://", "ws://", "wss://")
+SCHEDULERS = ("tcp://", "tls://")
 
 
 class Crew:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -71,22 +72,41 @@ def open_dask(address: str) -> Iterator[DaskCluster]:
         raise ConfigError(
             f"scheduler {address}: Dask is not installed here; pip install 'mocap2ctrl[dask]', or leave --scheduler out"
         ) from error
-    with _silence(), _connected(distributed.Client, address) as client:
-        _check_workers(client, address)
-        yield DaskCluster(client, address)
+    with _silence():
+        _check_scheduler(address)
+        with _connected(distributed.Client, address) as client:
+            _check_workers(client, address)
+            yield DaskCluster(client, address)
 
 
-@contextmanager
-def _connected(make_client: type[Client], address: str) -> Iterator[Client]:
+def _check_scheduler(address: str) -> None:
+    """Whether a scheduler answers; a client that meets anything else at its address waits, or fails in many ways."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other versions; what matters of them is refused
-            client = make_client(address, timeout=CONNECT_S, set_as_default=False, name="mocap2ctrl")
-    except (OSError, ValueError, TypeError) as error:
+        with ThreadPoolExecutor(1) as thread:  # there may be an event loop in this one
+            kind = thread.submit(asyncio.run, _kind_of(address)).result()
+    except Exception as error:
         raise ConfigError(
             f"scheduler {address}: does not answer ({type(error).__name__}); start it with 'dask scheduler', or correct "
             "tcp://HOST:PORT"
         ) from error
+    if kind != "Scheduler":
+        raise ConfigError(f"scheduler {address}: is no scheduler but a {kind}; give the scheduler's address")
+
+
+async def _kind_of(address: str) -> str:
+    from distributed import rpc
+    from distributed.security import Security
+
+    async with rpc(address, connection_args=Security().get_connection_args("client")) as server:
+        answer = await asyncio.wait_for(server.identity(), CONNECT_S)
+        return str(answer["type"])
+
+
+@contextmanager
+def _connected(make_client: type[Client], address: str) -> Iterator[Client]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of other versions; what matters of them is refused
+        client = make_client(address, timeout=CONNECT_S, set_as_default=False, name="mocap2ctrl")
     try:
         yield client
     finally:

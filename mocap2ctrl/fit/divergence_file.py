@@ -159,4 +159,6 @@ class _Fields:
 
 
 def _is_number(value: Any) -> bool:
-    return value in ("nan", "inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool))
+    if isinstance(value, str):
+        return value in ("nan", "inf", "-inf")
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53)
