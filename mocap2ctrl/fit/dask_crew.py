@@ -114,17 +114,20 @@ def _connected(make_client: type[Client], address: str) -> Iterator[Client]:
 
 
 def _check_workers(client: Client, address: str) -> None:
+    """Whether there are workers, and all are as this process is."""
     try:
         client.wait_for_workers(1, timeout=CONNECT_S)
     except TimeoutError as error:
         raise ConfigError(f"scheduler {address}: has no workers; start some with 'dask worker {address}'") from error
     try:
-        found = client.run(versions)
-    except Exception as error:  # whatever keeps a worker from finding or running it
+        # The scheduler unpickles what it passes on.
+        found = [client.run_on_scheduler(versions), *client.run(versions).values()]
+    except Exception as error:  # whatever keeps them from finding or running it
         raise FitError(
-            f"{address}: a worker cannot run this mocap2ctrl ({type(error).__name__}: {error}); install the same version there"
+            f"{address}: the scheduler or a worker cannot run this mocap2ctrl ({type(error).__name__}: {error}); install the same "
+            "version there"
         ) from error
-    for theirs in found.values():
+    for theirs in found:
         refuse_other_versions(theirs)
 
 

@@ -91,8 +91,9 @@ def refuse_other_versions(theirs: Mapping[str, str]) -> None:
         FitError: they are not; names the first difference.
     """
     for name, own in versions().items():
-        if theirs.get(name) != own:
+        other = theirs.get(name, "of no known version")
+        if other != own:
             raise FitError(
-                f"a worker has {name} {theirs.get(name, 'of no known version')}, this process {own}; the same bits need the "
-                "same versions, install these on all workers"
+                f"a worker or its scheduler has {name} {other}, this process {own}; the same bits need the same versions, install "
+                "these on all of them"
             )

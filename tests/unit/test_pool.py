@@ -8,11 +8,13 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 from tiny_fit import needs_walk, tiny_capture, tiny_setup
 
 from mocap2ctrl.character.model import Character
@@ -20,11 +22,13 @@ from mocap2ctrl.control import closed_loop
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.fit import worker
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
+from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.judgement import TERMS, Judgement
 from mocap2ctrl.fit.pool import CHUNK, EvaluationPool
-from mocap2ctrl.fit.problem import Problem, Spreads
+from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
@@ -118,6 +122,52 @@ def test_terms_are_those_of_the_objective(setup: EvaluationSetup, problem: Probl
         assert tuple(t.name for t in terms) == TERMS
         np.testing.assert_array_equal(terms_of(pool, (problem, values)), np.array([t.value for t in terms]).T)
         assert pool.evaluations == 4
+
+
+class Threads(Crew):
+    """Any executor will do: here one of threads, which must not share an engine."""
+
+    def __init__(self, count: int) -> None:
+        self._executor = ThreadPoolExecutor(count)
+
+    def executor(self) -> Executor:
+        return self._executor
+
+    def release(self) -> None:
+        self._executor.shutdown()
+
+
+def test_each_worker_makes_its_evaluator_once_whatever_the_executor(
+    setup: EvaluationSetup, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = EvaluationSetup.evaluator
+
+    def count(self: EvaluationSetup) -> Evaluator:
+        made.append(threading.current_thread().name)
+        return make(self)
+
+    monkeypatch.setattr(EvaluationSetup, "evaluator", count)
+    with threadpool_limits(limits=1), EvaluationPool(setup, 1) as one, EvaluationPool(setup, Threads(3)) as pool:
+        values = samples(one, problem, 60)
+        for _ in range(4):
+            np.testing.assert_array_equal(terms_of(pool, (problem, values)), terms_of(one, (problem, values)))
+    own = threading.current_thread().name
+    others = [name for name in made if name != own]
+    assert made.count(own) == 2
+    assert 1 <= len(others) <= 3
+    assert len(set(others)) == len(others)
+
+
+def test_a_worker_forgets_the_setups_of_long_ago(setup: EvaluationSetup, problem: Problem) -> None:
+    """What a cluster's worker keeps of the fits it has served does not grow."""
+    task = (problem, samples(EvaluationPool(setup, 1), problem, 1))
+    with threadpool_limits(limits=1):
+        answers = [worker.work(f"fit {i}", task, setup) for i in range(worker.SETUPS_KEPT + 1)]
+    assert all(answer.judgement is not None for answer in answers)
+    assert worker.work("fit 0", task).judgement is None
+    assert worker.work("fit 0", task).versions == worker.versions()
+    assert worker.work("fit 1", task).judgement is not None
 
 
 def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: EvaluationSetup, problem: Problem) -> None:
