@@ -70,7 +70,7 @@ def open_dask(address: str) -> Iterator[DaskCluster]:
         import distributed
     except ImportError as error:
         raise ConfigError(
-            f"scheduler {address}: Dask is not installed here; pip install 'mocap2ctrl[dask]', or leave --scheduler out"
+            f"scheduler {address}: Dask is not installed here; pip install distributed, or leave --scheduler out"
         ) from error
     with _silence():
         _check_scheduler(address)

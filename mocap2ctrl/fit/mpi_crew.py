@@ -41,7 +41,7 @@ def open_mpi() -> Iterator[MpiProcesses]:
         from mpi4py.futures import _core
     except (ImportError, RuntimeError) as error:  # the second: there is no MPI library
         raise ConfigError(
-            "scheduler mpi: mpi4py or an MPI library is not installed here; pip install 'mocap2ctrl[mpi]', or leave --scheduler out"
+            "scheduler mpi: mpi4py or an MPI library is not installed here; pip install mpi4py mpich, or leave --scheduler out"
         ) from error
     # Without the pool that `-m mpi4py.futures` makes, each process of the job would fit by itself, into the same folder.
     if getattr(_core, "SharedPool", None) is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
-from tiny_fit import needs_walk, tiny_capture, tiny_setup
+from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control import closed_loop
@@ -236,10 +236,27 @@ def test_workers_that_die_again_and_again_end_the_fit_with_advice(setup: Evaluat
         killer.join()
 
 
-def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(tmp_path: Path, character: Character) -> None:
-    plain = tiny_capture(tmp_path / "plain", character)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Path:
+    """The folder of a fit without workers."""
+    folder = tmp_path_factory.mktemp("plain") / "walk"
+    tiny_fit(folder, character)
+    return folder
+
+
+def same_files(a: Path, b: Path) -> bool:
+    return all((a / name).read_bytes() == (b / name).read_bytes() for name in (CONTROLLER, JOURNAL))
+
+
+def test_a_fit_is_the_same_with_four_workers(tmp_path: Path, character: Character, plain: Path) -> None:
+    tiny_fit(tmp_path / "four", character, workers=4)
+    assert same_files(tmp_path / "four", plain)
+
+
+def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(
+    tmp_path: Path, character: Character, plain: Path
+) -> None:
     others = set(workers())
-    fit_capture(plain, 1, resume=False)
     rough = tiny_capture(tmp_path / "rough", character)
     killed: list[int] = []
 
@@ -252,5 +269,4 @@ def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(tmp_path: Path, ch
     fit_capture(rough, 2, False, kill_one)
     assert killed
     assert set(workers()) <= others
-    for name in (CONTROLLER, JOURNAL):
-        assert (plain.folder / name).read_bytes() == (rough.folder / name).read_bytes()
+    assert same_files(rough.folder, plain)
