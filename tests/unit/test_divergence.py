@@ -173,13 +173,6 @@ def test_a_resumed_fit_counts_and_keeps_the_same(tmp_path: Path, wild: Wild, cha
         assert (capture.folder / CONTROLLER).read_bytes() == (wild.folder / CONTROLLER).read_bytes()
 
 
-def test_workers_count_and_keep_the_same(tmp_path: Path, wild: Wild, character: Character) -> None:
-    capture = wild_capture(tmp_path / "two", character)
-    assert fit_capture(capture, 2, resume=False).diverged == wild.outcome.diverged
-    assert files(capture.folder) == files(wild.folder)
-    assert (capture.folder / JOURNAL).read_bytes() == (wild.folder / JOURNAL).read_bytes()
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
 def test_a_beginning_that_is_no_state_comes_back_too(tmp_path: Path, wild: Wild, value: float) -> None:
     """What a state that was fixed in an earlier stage may leave behind."""

@@ -93,7 +93,7 @@ def test_the_same_bits_as_here(tmp_path: Path, plain: Path) -> None:
 def test_a_job_that_is_killed_is_resumed_to_the_same_end(tmp_path: Path, plain: Path, character: Character) -> None:
     """MPI ends a job as a whole; what was evaluated is kept."""
     folder, whole = tmp_path / "walk", (plain / JOURNAL).stat().st_size
-    job = started(folder)
+    job = started(folder, processes=2)
     journal, end = folder / JOURNAL, time.monotonic() + PATIENCE_S
     while not (journal.exists() and journal.stat().st_size > 0.2 * whole):
         assert job.poll() is None, job.communicate()
