@@ -37,7 +37,7 @@ class Crew:
         return None
 
     def check(self) -> None:
-        """Asked now and then while tasks are waited for.
+        """Called now and then while tasks are waited for.
 
         Raises:
             FitError: nobody is left to run them.

@@ -36,10 +36,10 @@ class DaskCluster(Crew):
         """On a connected client."""
         from distributed.scheduler import KilledWorker
 
-        self.broken = (KilledWorker, CancelledError)
+        self.broken = (KilledWorker, CancelledError, ImportError)
         self.advice = (
-            f"{address}: workers died again and again over one task, perhaps for lack of memory, or the scheduler has gone; go on "
-            "with --resume"
+            f"{address}: workers died again and again over one task, perhaps for lack of memory, or the scheduler has gone, or a "
+            "worker that joined late has no mocap2ctrl; go on with --resume"
         )
         self._client, self._address = client, address
         self._executor: Executor = client.get_executor(pure=False)
@@ -47,15 +47,21 @@ class DaskCluster(Crew):
 
     def executor(self) -> Executor:
         """See `Crew.executor`."""
+        self._seen_s = time.monotonic()
         return self._executor
 
     def check(self) -> None:
         """See `Crew.check`."""
-        now = time.monotonic()
-        if self._client.status == "running" and self._client.scheduler_info()["workers"]:
-            self._seen_s = now
-        if now - self._seen_s > DESERTED_S:
+        if self._has_workers():
+            self._seen_s = time.monotonic()
+        if time.monotonic() - self._seen_s > DESERTED_S:
             raise FitError(f"{self._address}: no worker for {DESERTED_S:.0f} s; start some, then go on with --resume")
+
+    def _has_workers(self) -> bool:
+        try:
+            return self._client.status == "running" and bool(self._client.scheduler_info()["workers"])
+        except OSError:  # nobody answers
+            return False
 
 
 @contextmanager

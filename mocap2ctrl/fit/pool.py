@@ -136,7 +136,8 @@ class EvaluationPool:
                 done, waiting = wait(waiting, LOOK_EVERY_S, FIRST_EXCEPTION)
                 for future in done:
                     future.result()  # raises what went wrong
-                self._crew.check()
+                if waiting:
+                    self._crew.check()
             return [future.result() for future in futures]
         finally:
             for future in futures:
