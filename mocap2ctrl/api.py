@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,8 +15,11 @@ from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_se
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
 from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
-from mocap2ctrl.fit.capture import Capture, load_capture
+from mocap2ctrl.fit.capture import Capture, load_capture, load_settings
 from mocap2ctrl.fit.config import FitConfig, budget
+from mocap2ctrl.fit.crew import default_workers, open_crew
+from mocap2ctrl.fit.divergence import Divergence, DivergenceReplay, replay_divergence
+from mocap2ctrl.fit.divergence_file import divergence_path, load_divergence
 from mocap2ctrl.fit.inputs import (
     Job,
     Options,
@@ -66,6 +68,7 @@ def fit(
     config: FitConfig | None = None,
     seed: int | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
     engine: str = "mujoco",
     prior: str = "auto",
     height_m: float | None = None,
@@ -93,7 +96,8 @@ def fit(
         config: settings; the default budget if not given. `seed` and a motion's `fps` override its own. For a video, weights
             that are motion capture's defaults count as not given.
         seed: of all random numbers.
-        workers: processes; all cores if not given. Does not change the result.
+        workers: processes on this machine; all cores if not given. Does not change the result.
+        scheduler: evaluate on a cluster instead: `tcp://HOST:PORT` of a Dask scheduler, or `mpi` in an MPI job.
         engine: name of the physics engine.
         prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for a motion and, for a video, which
             cannot do without one, the activity's under which the track is most likely.
@@ -124,9 +128,6 @@ def fit(
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
     refuse_options(source, config.method, options)
-    workers = default_workers() if workers is None else workers
-    if workers < 1:
-        raise ConfigError(f"workers is {workers}; allowed is 1 or more")
     if not 0.01 <= torque_scale <= 10:
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
     character = load_character(height_m=height_m)
@@ -135,13 +136,13 @@ def fit(
     if seen:
         run["allow_ground"] = allow_ground
     folder = Path(output) if output is not None else Path("captures") / input_name(source)
-    job = Job(source, folder, character, config, run, workers, resume, overwrite)
+    job = Job(source, folder, character, config, run, workers or default_workers(), resume, overwrite)
     begin = _begin_video if seen else _begin_motion
-    capture, loaded = begin(job, options, on_input, on_preparation)
-    outcome = fit_capture(capture, workers, resume, on_progress)
-    outcome = replace(
-        outcome, wall_s=time.perf_counter() - begun, core_s=cpu_seconds() - cpu
-    )  # masks and track included
+    with open_crew(workers, scheduler) as crew:  # before the long work: a cluster that cannot be used is told at once
+        capture, loaded = begin(job, options, on_input, on_preparation)
+        outcome = fit_capture(capture, crew, resume, on_progress)
+    core = cpu_seconds() - cpu + outcome.remote_s
+    outcome = replace(outcome, wall_s=time.perf_counter() - begun, core_s=core)  # masks and track included
     evaluation, replayed = evaluate(outcome.capture, reference=reference)
     warnings = (
         *video_warnings(outcome.capture, evaluation, replayed),
@@ -264,6 +265,17 @@ def simulate(
     return replay(engine_for(capture, engine, scale), capture.finished_controller(), duration, fps=fps, pushes=pushes)
 
 
+def replay_diverged(folder: Path | str, number: int = 1) -> tuple[Divergence, DivergenceReplay]:
+    """A simulation that diverged during the fit of a capture, from 1, and what it does when it is simulated again.
+
+    Raises:
+        CaptureError: there is none of that number, or its file is damaged.
+    """
+    load_settings(Path(folder))  # else it is no capture
+    divergence = load_divergence(divergence_path(Path(folder), number))
+    return divergence, replay_divergence(divergence)
+
+
 def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:
     """What a user should know before trusting a capture's numbers, against `reference` if one is given."""
     if not isinstance(capture.prior, PosePrior):
@@ -285,8 +297,3 @@ def prior_contains(prior: Mapping[str, Any], clip: Mapping[str, Any]) -> bool:
     """Whether a prior's provenance lists the file that a clip comes from."""
     digest = clip.get("sha256")
     return digest is not None and any(entry.get("sha256") == digest for entry in prior.get("clips", ()))
-
-
-def default_workers() -> int:
-    """As many processes as this one may use cores."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,6 +7,7 @@ Here the cache folder's name is a digest of every source file of the package ins
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import os
 import shutil
@@ -21,12 +22,18 @@ CACHE_BYTES = 20_000_000
 """Free space that a cache folder must have; what is compiled takes a few megabytes."""
 
 
-def _cache_directory() -> Path:
+@functools.cache
+def source_digest() -> str:
+    """Hexadecimal digest of every source file of the package: the same digest, the same code."""
     digest = hashlib.sha256()
     for source in sorted(PACKAGE.rglob("*.py")):
         digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "mocap2ctrl" / digest.hexdigest()[:16]
+    folder = Path(base) / "mocap2ctrl" / source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > CACHE_BYTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
@@ -18,6 +19,7 @@ EPILOG = """examples:
   mocap2ctrl fit walk.bvh
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships
   mocap2ctrl fit walk.bvh --budget quick --time-range 0 2
+  mocap2ctrl fit walk.bvh --scheduler tcp://10.0.0.1:8786
 """
 
 
@@ -39,7 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=whole(0, 2**31), default=1, help="of all random numbers (default: 1)")
     parser.add_argument(
-        "--workers", type=whole(1, 1024), help="processes (default: all cores); does not change the result"
+        "--workers",
+        type=whole(1, 1024),
+        help="processes on this machine (default: all cores); does not change the result",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="tcp://HOST:PORT|mpi",
+        help="evaluate on a Dask cluster, or in an MPI job, instead of processes on this machine; see docs/running.md",
     )
     parser.add_argument("--engine", default="mujoco", help="physics engine (default: mujoco)")
     parser.add_argument(
@@ -104,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
             config=config,
             seed=options.seed,
             workers=options.workers,
+            scheduler=options.scheduler,
             engine=options.engine,
             prior=options.prior,
             height_m=options.height,
@@ -125,6 +135,9 @@ def run(options: argparse.Namespace) -> int:
     for warning in result.warnings:
         note(f"note: {warning}")
     evaluation, outcome = result.evaluation, result.outcome
+    if outcome.diverged:
+        first = shlex.join(["mocap2ctrl", "simulate", str(result.capture.folder), "--diverged", "1"])
+        note(f"{outcome.diverged:,} of {outcome.evaluations:,} simulations diverged; see the first again with: {first}")
     if options.json:
         print_json(
             {
@@ -134,6 +147,7 @@ def run(options: argparse.Namespace) -> int:
                 "fell": evaluation.fell,
                 "states": len(result.capture.finished_controller().states),
                 "evaluations": outcome.evaluations,
+                "diverged": outcome.diverged,
                 "wall_s": round(outcome.wall_s, 2),
                 "core_s": round(outcome.core_s, 2),
             }

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, number, print_json
+from mocap2ctrl.cli.options import add_json, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.control.closed_loop import Push
@@ -16,6 +16,7 @@ EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
   mocap2ctrl simulate captures/walk --push 100 0 0 --push-at 0.5
   mocap2ctrl simulate captures/walk --torque-limit 0.75
+  mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
 """
 
 
@@ -38,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument("--engine", help="simulate in this engine instead of the one it was fitted in")
+    parser.add_argument(
+        "--diverged",
+        type=whole(1, 9999),
+        metavar="N",
+        help="instead of the controller, simulate again the fit's N-th simulation that diverged, up to there",
+    )
     parser.add_argument("--no-video", action="store_true", help="write motion.npz and motion.bvh only")
     add_json(parser)
 
@@ -56,6 +63,10 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.motion.npz import write_motion
     from mocap2ctrl.report.overlay import write_overlay
 
+    if options.diverged is not None:
+        from mocap2ctrl.cli.diverged import run as simulate_diverged
+
+        return simulate_diverged(options)
     capture = api.load(options.capture)
     folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
     check_place(folder)

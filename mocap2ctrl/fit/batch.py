@@ -9,7 +9,8 @@ import numpy as np
 
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.fit.cmaes import Search
-from mocap2ctrl.fit.pool import TERMS, EvaluationPool
+from mocap2ctrl.fit.judgement import TERMS
+from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, decode
 from mocap2ctrl.types import Array
 
@@ -26,6 +27,7 @@ class Generation:
         cost: E of the best so far, over its window.
         terms: its unweighted terms by name.
         stages: how many stages the fit has.
+        diverged: simulations so far that had to be stopped.
     """
 
     label: str
@@ -35,6 +37,7 @@ class Generation:
     cost: float
     terms: dict[str, float]
     stages: int = 1
+    diverged: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +74,13 @@ def optimise(
     best: list[tuple[float, Array, Array]] = [(np.inf, np.zeros(0), np.zeros(0))] * len(problems)
     for generation in range(1, generations + 1):
         values = [spec.values(search.ask()) for spec, search in zip(specs, searches, strict=True)]
-        results = pool.evaluate(list(zip(problems, values, strict=True)))
-        for i, (search, terms) in enumerate(zip(searches, results, strict=True)):
-            costs = terms @ factors
+        results = pool.evaluate(list(zip(problems, values, strict=True)), generation)
+        for i, (search, judgement) in enumerate(zip(searches, results, strict=True)):
+            costs = judgement.terms @ factors
             search.tell(costs)
             j = int(np.argmin(costs))
             if costs[j] < best[i][0]:
-                best[i] = (float(costs[j]), values[i][j], terms[j])
+                best[i] = (float(costs[j]), values[i][j], judgement.terms[j])
         leader = min(range(len(problems)), key=lambda i: best[i][0])
         on_generation(
             Generation(
@@ -87,6 +90,7 @@ def optimise(
                 pool.evaluations,
                 best[leader][0],
                 _named(best[leader][2]),
+                diverged=pool.diverged,
             )
         )
     return [

@@ -1,91 +1,70 @@
-"""Evaluates populations on worker processes, the same bits for any number of them, and keeps a journal of every cost.
-
-The journal makes a fit resumable: searches depend only on seeds and costs, so a resumed fit asks the same questions and is told
-the recorded answers, until they run out. A record that a crash cut short is dropped.
-"""
+"""Evaluates populations, on whatever crew: the same bits for any number of workers; and keeps a journal of all of it."""
 
 from __future__ import annotations
 
-import os
-import signal
-import struct
-import threading
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
-from pathlib import Path
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, wait
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-from threadpoolctl import threadpool_limits
-
-from mocap2ctrl.character.model import parse_character
 from mocap2ctrl.control.closed_loop import compile_closed_loop
-from mocap2ctrl.errors import CaptureError, FitError
-from mocap2ctrl.fit.problem import Evaluator, Problem
+from mocap2ctrl.errors import FitError
+from mocap2ctrl.fit.crew import Crew, local_crew
+from mocap2ctrl.fit.journal import Journal
+from mocap2ctrl.fit.judgement import Judgement, joined, judge
+from mocap2ctrl.fit.problem import Problem
+from mocap2ctrl.fit.setup import EvaluationSetup
+from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
 from mocap2ctrl.objective.silhouettes import compile_silhouettes
-from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
-from mocap2ctrl.objective.terms import Objective, Weights
-from mocap2ctrl.prior.pca import Prior
-from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import Array
 
-TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette")
 CHUNK = 6
 """Parameter vectors a task: small enough to balance workers, large enough to hide the cost of a message."""
 
-WORKER_RESTARTS = 3
+LOOK_EVERY_S = 2.0
+"""How often it is seen whether there are still workers, while they are waited for."""
+
+Witness = Callable[[Problem, Array, Judgement, int, int], None]
+"""Told a problem, its parameter vectors (P, N), what they came to, and the numbers of the generation and of the search."""
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationSetup:
-    """What a worker needs to judge controllers; plain values, sent once.
-
-    Attributes:
-        character: the character's description.
-        engine: name of the engine.
-        torque_scale: factor on the torque bounds.
-        target: the reference's markers.
-        weights: lambda.
-        prior: decodes target poses.
-        silhouettes: what a camera saw, at the target's frames; None for motion capture.
-    """
-
-    character: Mapping[str, Any]
-    engine: str
-    torque_scale: float
-    target: MarkerTarget
-    weights: Weights
-    prior: Prior
-    silhouettes: SilhouetteTarget | None = None
-
-    def evaluator(self) -> Evaluator:
-        """An evaluator with an engine of its own."""
-        engine = make_engine(
-            self.engine, parse_character(self.character, "the character"), torque_scale=self.torque_scale
-        )
-        stride = round(1.0 / (self.target.fps * engine.time_step_s))
-        objective = Objective(engine.character, self.target, self.weights, self.silhouettes)
-        return Evaluator(engine, objective, self.prior, stride)
+def _nobody(problem: Problem, values: Array, judgement: Judgement, generation: int, search: int) -> None:
+    """No witness."""
 
 
 class EvaluationPool:
-    """Judges populations of several problems at once. A context manager: leaving it ends the workers."""
+    """Judges populations of several problems at once. A context manager: leaving it ends workers on this machine.
 
-    def __init__(self, setup: EvaluationSetup, workers: int, journal: Journal | None = None) -> None:
-        """Makes the evaluator of this process; `workers` above 1 start with the first evaluation."""
+    Attributes:
+        evaluator: this process's own.
+        evaluations: simulations so far, recorded ones included.
+        diverged: how many of them diverged.
+        remote_s: processor time of workers on a cluster, seconds.
+    """
+
+    def __init__(
+        self,
+        setup: EvaluationSetup,
+        crew: Crew | int,
+        journal: Journal | None = None,
+        witness: Witness = _nobody,
+    ) -> None:
+        """Makes the evaluator of this process; workers start with the first evaluation.
+
+        Args:
+            setup: what is judged, and how.
+            crew: who evaluates, or how many processes on this machine do.
+            journal: what is recorded in it is told again instead of simulated.
+            witness: told of every population.
+        """
         self.evaluator = setup.evaluator()
-        self.evaluations = 0
-        self.diverged = 0
-        self._setup = setup
-        self._workers = workers
-        self._journal = journal
-        self._executor: ProcessPoolExecutor | None = None
+        self.evaluations = self.diverged = 0
+        self.remote_s = 0.0
+        self._setup, self._key = setup, uuid.uuid4().hex
+        self._crew = local_crew(crew) if isinstance(crew, int) else crew
+        self._journal, self._witness = journal, witness
+        self._compiled = False
 
     def __enter__(self) -> EvaluationPool:
         return self
@@ -93,170 +72,73 @@ class EvaluationPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+        self._crew.release()
 
-    def evaluate(self, jobs: Sequence[tuple[Problem, Array]]) -> list[Array]:
-        """Unweighted terms, (P, len(TERMS)) for each job of a problem and parameter vectors (P, N)."""
-        sizes = [len(values) for _, values in jobs]
-        self.evaluations += sum(sizes)
-        recorded = self._journal.next(sum(sizes)) if self._journal else None
-        if recorded is None:
-            recorded = np.concatenate(self._simulate(jobs))
-            if self._journal:
-                self._journal.append(recorded)
-        return np.split(recorded, np.cumsum(sizes)[:-1])
-
-    def _simulate(self, jobs: Sequence[tuple[Problem, Array]]) -> list[Array]:
-        tasks = [(p, x[i : i + CHUNK]) for p, x in jobs for i in range(0, len(x), CHUNK)]
-        if self._workers == 1:
-            return [term_values(self.evaluator, task) for task in tasks]
-        for attempt in range(WORKER_RESTARTS):
-            try:
-                if self._executor is None:
-                    with _interrupts_ignored():
-                        self._executor = self._start()
-                return list(self._executor.map(_evaluate_in_worker, tasks))
-            except BrokenProcessPool:
-                if self._executor is not None:
-                    self._executor.shutdown(wait=False, cancel_futures=True)
-                self._executor = None
-                if attempt == WORKER_RESTARTS - 1:
-                    raise FitError(
-                        f"worker processes died {WORKER_RESTARTS} times in one generation, perhaps for lack of memory; "
-                        "go on with --resume and fewer --workers"
-                    ) from None
-        raise AssertionError
-
-    def _start(self) -> ProcessPoolExecutor:
-        compile_closed_loop(self.evaluator.engine)  # once here, so that workers find it in the cache
-        if self.evaluator.objective.view is not None:
-            compile_silhouettes(self.evaluator.objective.view)
-        executor = ProcessPoolExecutor(
-            self._workers, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(self._setup,)
-        )
-        executor.submit(os.getpid)  # starts all workers now, while they inherit that interrupts are ignored
-        return executor
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ctrl-C does nothing inside, in this process and in those that it starts; only the main thread may say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def term_values(evaluator: Evaluator, task: tuple[Problem, Array]) -> Array:
-    """(P, len(TERMS)) unweighted terms of one task."""
-    return np.stack([term.value for term in evaluator.terms(*task)], axis=1)
-
-
-_worker_evaluator: Evaluator | None = None
-
-
-def _start_worker(setup: EvaluationSetup) -> None:
-    global _worker_evaluator  # a worker process has one evaluator for its life
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what Ctrl-C means
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    threadpool_limits(limits=1)  # cores are shared out among workers, not among BLAS threads
-    _worker_evaluator = setup.evaluator()
-
-
-def _end_with_parent() -> None:
-    """A main process that is killed cannot end its workers, which would wait for tasks for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _evaluate_in_worker(task: tuple[Problem, Array]) -> Array:
-    if _worker_evaluator is None:
-        raise RuntimeError("the worker was not started with a setup")
-    return term_values(_worker_evaluator, task)
-
-
-class Journal:
-    """An append-only file of evaluated costs, each record with its length and checksum, bound to a fit by a key."""
-
-    MAGIC = b"mocap2ctrl journal 1\n"
-    HEADER = struct.Struct("<II")
-
-    def __init__(self, path: Path, key: bytes, resume: bool) -> None:
-        """Opens the journal at `path`; without `resume` it begins anew.
+    def evaluate(self, jobs: Sequence[Task], generation: int = 0) -> list[Judgement]:
+        """What each job's parameter vectors (P, N) come to; `generation` is for the witness.
 
         Raises:
-            CaptureError: it was written by a fit of other input or settings.
+            FitError: workers die again and again, or are of other versions.
         """
-        self._path = path
-        self._records: list[Array] = []
-        self._position = 0
-        head = self.MAGIC + key.hex().encode() + b"\n"
-        end = len(head)
-        if resume and path.exists():
-            data = path.read_bytes()
-            if data.startswith(head):
-                self._records, end = self._read(data, len(head))
-            elif data.startswith(self.MAGIC) and not head.startswith(data):
-                raise CaptureError(
-                    f"{path.parent.parent}: was begun with other input, settings or version; "
-                    "resume with the same ones, or use --overwrite"
-                )
-        # Unbuffered, so that after a failed write nothing waits to fail again on closing.
-        self._file = open(path, "r+b" if self._records else "wb", buffering=0)  # noqa: SIM115  # lives as long as the fit
-        if self._records:
-            self._file.truncate(end)
-            self._file.seek(end)
-        else:
-            self._write(head)
+        sizes = [len(values) for _, values in jobs]
+        judgement = self._journal.next(sum(sizes)) if self._journal else None
+        if judgement is None:
+            judgement = self._simulate([(p, x[i : i + CHUNK]) for p, x in jobs for i in range(0, len(x), CHUNK)])
+            if self._journal:
+                self._journal.append(judgement)
+        self.evaluations += len(judgement)
+        self.diverged += int(judgement.diverged.sum())
+        parts = judgement.split(sizes)
+        for search, ((problem, values), part) in enumerate(zip(jobs, parts, strict=True)):
+            self._witness(problem, values, part, generation, search)
+        return parts
 
-    @property
-    def recorded(self) -> int:
-        """How many evaluations it holds."""
-        return sum(len(r) for r in self._records)
+    def _simulate(self, tasks: Sequence[Task]) -> Judgement:
+        self._compile()
+        for _ in range(self._crew.attempts):
+            try:
+                return joined(self._judgements(tasks))
+            except self._crew.broken:
+                self._crew.release()
+        raise FitError(self._crew.advice)
 
-    def next(self, size: int) -> Array | None:
-        """The next recorded (size, len(TERMS)) costs, or None when there are no more."""
-        if self._position == len(self._records):
-            return None
-        record = self._records[self._position]
-        if len(record) != size:
-            raise CaptureError(
-                f"{self._path}: a record has {len(record)} costs where {size} were asked for; use --overwrite"
-            )
-        self._position += 1
-        return record
+    def _compile(self) -> None:
+        """Once here, so that workers on this machine find it in the cache."""
+        if not self._compiled:
+            compile_closed_loop(self.evaluator.engine)
+            if self.evaluator.objective.view is not None:
+                compile_silhouettes(self.evaluator.objective.view)
+        self._compiled = True
 
-    def append(self, costs: Array) -> None:
-        """Adds costs (n, len(TERMS)); they are in the operating system's hands when this returns."""
-        payload = np.ascontiguousarray(costs, dtype="<f8").tobytes()
-        self._write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
+    def _judgements(self, tasks: Sequence[Task]) -> list[Judgement]:
+        """Of each task. Workers that do not have the setup say so, and are sent it."""
+        if self._crew.executor() is None:
+            return [judge(self.evaluator, *task) for task in tasks]
+        answers = self._ask([(self._key, task) for task in tasks])
+        lacking = [i for i, answer in enumerate(answers) if answer.judgement is None]
+        for i in lacking:
+            refuse_other_versions(answers[i].versions)
+        for i, answer in zip(lacking, self._ask([(self._key, tasks[i], self._setup) for i in lacking]), strict=True):
+            answers[i] = answer
+        if self._crew.remote:
+            self.remote_s += sum(answer.cpu_s for answer in answers)
+        return [answer.judgement for answer in answers if answer.judgement is not None]
 
-    def _write(self, data: bytes) -> None:
+    def _ask(self, questions: Sequence[tuple[Any, ...]]) -> list[Answer]:
+        """Answers to `work`'s arguments, in order."""
+        executor = self._crew.executor()
+        if executor is None:
+            raise RuntimeError("a crew without an executor was asked")
+        futures = [executor.submit(work, *arguments) for arguments in questions]
         try:
-            while data:
-                data = data[self._file.write(data) :]
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    @classmethod
-    def _read(cls, data: bytes, offset: int) -> tuple[list[Array], int]:
-        records = []
-        while offset + cls.HEADER.size <= len(data):
-            size, checksum = cls.HEADER.unpack_from(data, offset)
-            payload = data[offset + cls.HEADER.size : offset + cls.HEADER.size + size]
-            if size == 0 or len(payload) < size or zlib.crc32(payload) != checksum:
-                break  # zeros after a power failure look like an empty record
-            records.append(np.frombuffer(payload, "<f8").reshape(-1, len(TERMS)).copy())
-            offset += cls.HEADER.size + size
-        return records, offset
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, LOOK_EVERY_S, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()  # raises what went wrong
+                if waiting:
+                    self._crew.check()
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()

@@ -281,10 +281,15 @@ class Evaluator:
 
     def terms(self, problem: Problem, values: npt.ArrayLike) -> tuple[TermValue, ...]:
         """Cost terms of parameter vectors (P, N), which need not be feasible."""
+        return self.judge(problem, values)[0]
+
+    def judge(self, problem: Problem, values: npt.ArrayLike) -> tuple[tuple[TermValue, ...], npt.NDArray[np.bool_]]:
+        """Cost terms of parameter vectors (P, N), which need not be feasible, and which simulations diverged, (P,)."""
         x = np.asarray(values, float)
         spec = self.spec(problem)
         rollouts = self.simulate(problem, spec, spec.feasible(x))
-        return self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame)
+        terms = self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame)
+        return terms, rollouts.diverged
 
 
 def state_entry_snapshot(evaluator: Evaluator, controller: Controller, state: int, end_frame: int) -> Array:

@@ -20,10 +20,14 @@ from mocap2ctrl.control.controller import Controller, ControlState, Exit, Target
 from mocap2ctrl.fit.batch import Generation, optimise
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
 from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.crew import Crew
+from mocap2ctrl.fit.divergence_log import DivergenceLog
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
+from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.key import camera_arrays, digest_of
-from mocap2ctrl.fit.pool import EvaluationPool, EvaluationSetup, Journal
+from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem
+from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import resample, state
@@ -69,8 +73,10 @@ class FitOutcome:
         capture: with the controller.
         evaluations: simulations that it took.
         cost: E over the whole clip.
-        wall_s, core_s: seconds; core_s counts workers.
+        wall_s, core_s: seconds; core_s counts workers, a cluster's too.
         interrupted: whether Ctrl-C ended it early; the controller is then the best so far.
+        diverged: evaluations whose simulation had to be stopped; the first are kept in the capture.
+        remote_s: what of core_s was spent on a cluster.
     """
 
     capture: Capture
@@ -79,14 +85,24 @@ class FitOutcome:
     wall_s: float
     core_s: float
     interrupted: bool
+    diverged: int = 0
+    remote_s: float = 0.0
 
 
 def fit_capture(
-    capture: Capture, workers: int, resume: bool, on_progress: Callable[[FitProgress], None] = lambda progress: None
+    capture: Capture,
+    crew: Crew | int,
+    resume: bool,
+    on_progress: Callable[[FitProgress], None] = lambda progress: None,
 ) -> FitOutcome:
     """Saves the capture's inputs, fits a controller to its reference, and silhouettes, and saves that too.
 
-    Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on `workers`.
+    Ctrl-C keeps the best so far. The result depends on the capture's settings and seed, not on who evaluates: `crew`, or so many
+    processes on this machine.
+
+    Raises:
+        CaptureError: the capture's checkpoint is of another fit.
+        FitError: nobody is left to evaluate; the checkpoint holds what was.
     """
     setup = evaluation_setup(capture)
     begun, cpu = time.perf_counter(), cpu_seconds()
@@ -96,7 +112,7 @@ def fit_capture(
         journal = stack.enter_context(closing(Journal(capture.folder / JOURNAL, _key(capture), resume)))
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
         log = stack.enter_context(closing(_Log(capture, begun)))
-        pool = stack.enter_context(EvaluationPool(setup, workers, journal))
+        pool = stack.enter_context(EvaluationPool(setup, crew, journal, DivergenceLog(capture)))
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
         watch = _Watch(log, on_progress, begun, capture.silhouettes is not None)
@@ -108,14 +124,13 @@ def fit_capture(
             interrupted = True
             if best is None:
                 raise
-        evaluations = pool.evaluations
     if best is None:
         raise RuntimeError("the method yielded no stage")
     controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
     finished = replace(capture, controller=controller)
     save_result(finished)
-    wall = time.perf_counter() - begun
-    return FitOutcome(finished, evaluations, best.cost, wall, cpu_seconds() - cpu, interrupted)
+    wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
+    return FitOutcome(finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s)
 
 
 def evaluation_setup(capture: Capture) -> EvaluationSetup:
@@ -257,6 +272,7 @@ class _Watch:
                 stage=g.label,
                 generation=g.generation,
                 evaluations=g.evaluations,
+                diverged=g.diverged,
                 cost=g.cost,
                 terms={name: value for name, value in g.terms.items() if self._seen or name != "silhouette"},
             )

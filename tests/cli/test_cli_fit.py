@@ -18,7 +18,7 @@ from mocap2ctrl import api
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.fit import config
-from mocap2ctrl.fit.pool import TERMS
+from mocap2ctrl.fit.journal import COLUMNS
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.types import Array, MotionClip
@@ -35,7 +35,7 @@ FILES = (
     "log.jsonl",
     "checkpoint/journal.bin",
 )
-KEYS = {"capture", "joint_error_cm", "silhouette_iou", "fell", "states", "evaluations", "wall_s", "core_s"}
+KEYS = {"capture", "joint_error_cm", "silhouette_iou", "fell", "states", "evaluations", "diverged", "wall_s", "core_s"}
 
 
 def points_of(clip: MotionClip, character: Character) -> Array:
@@ -62,6 +62,7 @@ def test_prints_one_object_with_the_contract_s_keys(fitted: Fitted) -> None:
     assert said["fell"] is False
     assert said["states"] >= 1
     assert said["evaluations"] == sum(r for r in _generation_sizes(fitted.folder))
+    assert said["diverged"] == 0
     assert said["wall_s"] > 0
     assert said["core_s"] > 0
     assert "walk: bvh, 0.50 s" in fitted.ran.err
@@ -73,7 +74,7 @@ def _generation_sizes(folder: Path) -> list[int]:
     sizes = []
     while offset < len(data):
         size = int.from_bytes(data[offset : offset + 4], "little")
-        sizes.append(size // (8 * len(TERMS)))
+        sizes.append(size // (8 * COLUMNS))
         offset += 8 + size
     return sizes
 

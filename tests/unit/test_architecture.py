@@ -50,6 +50,8 @@ DOORS = {
     "cma": "fit/cmaes.py",
     "numba": "compiled.py",
     "llvmlite": "compiled.py",
+    "distributed": "fit/dask_crew.py",
+    "mpi4py": "fit/mpi_crew.py",
 }
 PICKLES = ("pickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")
 PLOT_STATES = ("matplotlib.pyplot", "matplotlib.pylab", "pylab")

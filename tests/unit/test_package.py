@@ -14,7 +14,7 @@ import pytest
 import mocap2ctrl
 from mocap2ctrl.cli.main import COMMANDS, main
 
-HEAVY = ("mujoco", "pybullet", "numba", "llvmlite", "matplotlib", "scipy", "cv2", "av", "cma")
+HEAVY = ("mujoco", "pybullet", "numba", "llvmlite", "matplotlib", "scipy", "cv2", "av", "cma", "distributed", "mpi4py")
 IN_A_WHEEL = os.environ.get("MOCAP2CTRL_INSTALLED") == "1"
 """Set by `make wheel`: the package under test must be the one in site-packages."""
 
@@ -38,7 +38,9 @@ def test_import_loads_no_engine_compiler_or_plotting_library() -> None:
 
 
 def test_what_is_heavy_can_be_seen() -> None:
-    assert {"mujoco", "numba"} <= loaded_after("import mocap2ctrl; mocap2ctrl.fit")
+    loaded = loaded_after("import mocap2ctrl; mocap2ctrl.fit")
+    assert {"mujoco", "numba"} <= loaded
+    assert not {"distributed", "mpi4py"} & loaded, "clusters are for those who ask for one"
 
 
 def test_command_line_loads_no_engine_before_it_needs_one() -> None:

@@ -8,22 +8,29 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_fit import needs_walk, tiny_capture, tiny_setup
+from threadpoolctl import threadpool_limits
+from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control import closed_loop
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.fit import worker
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
-from mocap2ctrl.fit.pool import CHUNK, TERMS, EvaluationPool, EvaluationSetup, Journal
-from mocap2ctrl.fit.problem import Problem, Spreads
+from mocap2ctrl.fit.crew import Crew
+from mocap2ctrl.fit.journal import Journal
+from mocap2ctrl.fit.judgement import TERMS, Judgement
+from mocap2ctrl.fit.pool import CHUNK, EvaluationPool
+from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, fit_capture
+from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.types import Array
@@ -77,6 +84,10 @@ def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -
     return spec.values(z)
 
 
+def terms_of(pool: EvaluationPool, job: tuple[Problem, Array]) -> Array:
+    return pool.evaluate([job])[0].terms
+
+
 def workers() -> list[int]:
     return [p.pid for p in multiprocessing.active_children() if p.pid is not None]
 
@@ -85,10 +96,10 @@ def test_workers_do_not_change_a_bit(setup: EvaluationSetup, two_workers: Evalua
     """Populations of several sizes, several problems at once; chunks that do not divide evenly."""
     with EvaluationPool(setup, 1) as one:
         jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, CHUNK, 2 * CHUNK + 1)]
-        alone = [one.evaluate([job])[0] for job in jobs]
-        together = one.evaluate(jobs)
+        alone = [terms_of(one, job) for job in jobs]
+        together = [judgement.terms for judgement in one.evaluate(jobs)]
         assert workers() == []
-    parallel = two_workers.evaluate(jobs)
+    parallel = [judgement.terms for judgement in two_workers.evaluate(jobs)]
     for a, b, c, (_, values) in zip(alone, together, parallel, jobs, strict=True):
         assert a.shape == (len(values), len(TERMS))
         np.testing.assert_array_equal(a, b)
@@ -99,8 +110,7 @@ def test_a_vector_s_cost_does_not_depend_on_its_neighbours(setup: EvaluationSetu
     """Nothing leaks from one simulation into the next, not even a solver's warm start."""
     with EvaluationPool(setup, 1) as pool:
         values = samples(pool, problem, 9)
-        forward = pool.evaluate([(problem, values)])[0]
-        backward = pool.evaluate([(problem, values[::-1])])[0]
+        forward, backward = terms_of(pool, (problem, values)), terms_of(pool, (problem, values[::-1]))
     np.testing.assert_array_equal(forward, backward[::-1])
     assert len(np.unique(forward[:, 0])) == 9
 
@@ -110,8 +120,54 @@ def test_terms_are_those_of_the_objective(setup: EvaluationSetup, problem: Probl
         values = samples(pool, problem, 4)
         terms = pool.evaluator.terms(problem, values)
         assert tuple(t.name for t in terms) == TERMS
-        np.testing.assert_array_equal(pool.evaluate([(problem, values)])[0], np.array([t.value for t in terms]).T)
+        np.testing.assert_array_equal(terms_of(pool, (problem, values)), np.array([t.value for t in terms]).T)
         assert pool.evaluations == 4
+
+
+class Threads(Crew):
+    """Any executor will do: here one of threads, which must not share an engine."""
+
+    def __init__(self, count: int) -> None:
+        self._executor = ThreadPoolExecutor(count)
+
+    def executor(self) -> Executor:
+        return self._executor
+
+    def release(self) -> None:
+        self._executor.shutdown()
+
+
+def test_each_worker_makes_its_evaluator_once_whatever_the_executor(
+    setup: EvaluationSetup, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = EvaluationSetup.evaluator
+
+    def count(self: EvaluationSetup) -> Evaluator:
+        made.append(threading.current_thread().name)
+        return make(self)
+
+    monkeypatch.setattr(EvaluationSetup, "evaluator", count)
+    with threadpool_limits(limits=1), EvaluationPool(setup, 1) as one, EvaluationPool(setup, Threads(3)) as pool:
+        values = samples(one, problem, 60)
+        for _ in range(4):
+            np.testing.assert_array_equal(terms_of(pool, (problem, values)), terms_of(one, (problem, values)))
+    own = threading.current_thread().name
+    others = [name for name in made if name != own]
+    assert made.count(own) == 2
+    assert 1 <= len(others) <= 3
+    assert len(set(others)) == len(others)
+
+
+def test_a_worker_forgets_the_setups_of_long_ago(setup: EvaluationSetup, problem: Problem) -> None:
+    """What a cluster's worker keeps of the fits it has served does not grow."""
+    task = (problem, samples(EvaluationPool(setup, 1), problem, 1))
+    with threadpool_limits(limits=1):
+        answers = [worker.work(f"fit {i}", task, setup) for i in range(worker.SETUPS_KEPT + 1)]
+    assert all(answer.judgement is not None for answer in answers)
+    assert worker.work("fit 0", task).judgement is None
+    assert worker.work("fit 0", task).versions == worker.versions()
+    assert worker.work("fit 1", task).judgement is not None
 
 
 def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: EvaluationSetup, problem: Problem) -> None:
@@ -119,17 +175,20 @@ def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: Eva
     made_up = np.arange(5.0 * len(TERMS)).reshape(5, -1)
     path = tmp_path / "journal.bin"
     with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
-        journal.append(made_up)
+        journal.append(Judgement(made_up, np.array([False, True, False, True, True])))
     with (
         contextlib.closing(Journal(path, b"key", resume=True)) as journal,
         EvaluationPool(setup, 1, journal) as pool,
     ):
         values = samples(pool, problem, 5)
         told = pool.evaluate([(problem, values[:2]), (problem, values[2:])])
-        np.testing.assert_array_equal(np.concatenate(told), made_up)
-        real = pool.evaluate([(problem, values)])[0]
+        np.testing.assert_array_equal(np.concatenate([t.terms for t in told]), made_up)
+        assert [t.diverged.tolist() for t in told] == [[False, True], [False, True, True]]
+        assert pool.diverged == 3
+        real = terms_of(pool, (problem, values))
         assert not np.any(real[:, 0] == made_up[:, 0])
         assert pool.evaluations == 10
+        assert pool.diverged == 3
     with contextlib.closing(Journal(path, b"key", resume=True)) as journal:
         assert journal.recorded == 10
 
@@ -138,18 +197,18 @@ def test_a_worker_killed_while_idle_is_replaced(
     setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem
 ) -> None:
     values = samples(two_workers, problem, 30)
-    before = two_workers.evaluate([(problem, values)])[0]
+    before = terms_of(two_workers, (problem, values))
     os.kill(workers()[0], signal.SIGKILL)
-    np.testing.assert_array_equal(two_workers.evaluate([(problem, values)])[0], before)
+    np.testing.assert_array_equal(terms_of(two_workers, (problem, values)), before)
 
 
 def test_a_worker_killed_at_work_is_replaced(two_workers: EvaluationPool, problem: Problem) -> None:
     values = np.tile(samples(two_workers, problem, 30), (20, 1))
-    before = two_workers.evaluate([(problem, values[:30])])[0]
+    before = terms_of(two_workers, (problem, values[:30]))
     victim = workers()[0]
     killer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    during = two_workers.evaluate([(problem, values)])[0]
+    during = terms_of(two_workers, (problem, values))
     killer.join()
     assert victim not in workers()
     np.testing.assert_array_equal(during, np.tile(before, (20, 1)))
@@ -177,10 +236,27 @@ def test_workers_that_die_again_and_again_end_the_fit_with_advice(setup: Evaluat
         killer.join()
 
 
-def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(tmp_path: Path, character: Character) -> None:
-    plain = tiny_capture(tmp_path / "plain", character)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Path:
+    """The folder of a fit without workers."""
+    folder = tmp_path_factory.mktemp("plain") / "walk"
+    tiny_fit(folder, character)
+    return folder
+
+
+def same_files(a: Path, b: Path) -> bool:
+    return all((a / name).read_bytes() == (b / name).read_bytes() for name in (CONTROLLER, JOURNAL))
+
+
+def test_a_fit_is_the_same_with_four_workers(tmp_path: Path, character: Character, plain: Path) -> None:
+    tiny_fit(tmp_path / "four", character, workers=4)
+    assert same_files(tmp_path / "four", plain)
+
+
+def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(
+    tmp_path: Path, character: Character, plain: Path
+) -> None:
     others = set(workers())
-    fit_capture(plain, 1, resume=False)
     rough = tiny_capture(tmp_path / "rough", character)
     killed: list[int] = []
 
@@ -193,5 +269,4 @@ def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(tmp_path: Path, ch
     fit_capture(rough, 2, False, kill_one)
     assert killed
     assert set(workers()) <= others
-    for name in (CONTROLLER, JOURNAL):
-        assert (plain.folder / name).read_bytes() == (rough.folder / name).read_bytes()
+    assert same_files(rough.folder, plain)

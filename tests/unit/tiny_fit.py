@@ -11,8 +11,8 @@ import pytest
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.fit.capture import Capture, prepare_folder
 from mocap2ctrl.fit.config import budget
-from mocap2ctrl.fit.pool import EvaluationSetup
 from mocap2ctrl.fit.run import FitOutcome, evaluation_setup, fit_capture
+from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.prior.choose import load_prior

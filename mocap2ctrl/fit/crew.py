@@ -1,0 +1,155 @@
+"""Who evaluates: this process, processes on this machine, or a cluster through somebody else's `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from multiprocessing import get_context, parent_process
+
+from mocap2ctrl.errors import ConfigError
+
+MPI = "mpi"
+SCHEDULERS = ("tcp://", "tls://")
+
+
+class Crew:
+    """Evaluates in this process itself, without workers; what others override.
+
+    Attributes:
+        remote: whether the operating system does not count the workers' processor time as this process's children's.
+        broken: exceptions by which an executor says that its workers are gone.
+        attempts: executors that are tried in one generation before the fit is given up.
+        advice: what happened and what to do then.
+    """
+
+    remote = False
+    broken: tuple[type[BaseException], ...] = ()
+    attempts = 1
+    advice = ""
+
+    def executor(self) -> Executor | None:
+        """Runs tasks; None to run them in this process. The same one until `release`."""
+        return None
+
+    def check(self) -> None:
+        """Called now and then while tasks are waited for.
+
+        Raises:
+            FitError: nobody is left to run them.
+        """
+
+    def release(self) -> None:
+        """Ends workers that were started for a fit, or lets go of an executor that has broken."""
+
+
+class LocalProcesses(Crew):
+    """Processes on this machine, started afresh so that they share no state, and replaced when one dies."""
+
+    broken = (BrokenProcessPool,)
+    attempts = 3
+    advice = (
+        f"worker processes died {attempts} times in one generation, perhaps for lack of memory; go on with --resume and fewer "
+        "--workers"
+    )
+
+    def __init__(self, workers: int) -> None:
+        """They start with the first evaluation."""
+        self._workers = workers
+        self._executor: ProcessPoolExecutor | None = None
+
+    def executor(self) -> Executor:
+        """See `Crew.executor`."""
+        if self._executor is None:
+            with _interrupts_ignored():
+                self._executor = ProcessPoolExecutor(
+                    self._workers, mp_context=get_context("spawn"), initializer=_start_worker
+                )
+                self._executor.submit(os.getpid)  # starts all now, while they inherit that interrupts are ignored
+        return self._executor
+
+    def release(self) -> None:
+        """See `Crew.release`."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+        self._executor = None
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ctrl-C does nothing inside, in this process and in those that it starts; only the main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _start_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what Ctrl-C means
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A main process that is killed cannot end its workers, which would wait for tasks for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def local_crew(workers: int) -> Crew:
+    """`workers` processes on this machine; one is this process itself.
+
+    Raises:
+        ConfigError: fewer than one.
+    """
+    if workers < 1:
+        raise ConfigError(f"workers is {workers}; allowed is 1 or more")
+    return Crew() if workers == 1 else LocalProcesses(workers)
+
+
+@contextmanager
+def open_crew(workers: int | None, scheduler: str | None) -> Iterator[Crew]:
+    """Who evaluates, from what a user gives; a cluster's connection is closed on leaving.
+
+    Args:
+        workers: processes on this machine; all cores if not given.
+        scheduler: of a Dask cluster, `tcp://HOST:PORT`; or `mpi`; None for this machine.
+
+    Raises:
+        ConfigError: both are given, one is not allowed, or the cluster cannot be used as it is.
+        FitError: its workers have other versions.
+    """
+    if scheduler is None:
+        yield local_crew(default_workers() if workers is None else workers)
+        return
+    if workers is not None:
+        raise ConfigError(
+            f"--workers {workers} and --scheduler {scheduler} were both given; --workers are processes on this machine, a "
+            "scheduler has its own: leave one out"
+        )
+    if scheduler == MPI:
+        from mocap2ctrl.fit.mpi_crew import open_mpi
+
+        cluster: AbstractContextManager[Crew] = open_mpi()
+    elif scheduler.startswith(SCHEDULERS):
+        from mocap2ctrl.fit.dask_crew import open_dask
+
+        cluster = open_dask(scheduler)
+    else:
+        raise ConfigError(f"scheduler is {scheduler!r}; allowed is tcp://HOST:PORT of a Dask scheduler, or {MPI}")
+    with cluster as crew:
+        yield crew
+
+
+def default_workers() -> int:
+    """As many processes as this one may use cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,116 @@
+"""The checkpoint of a fit: a journal of everything that was evaluated.
+
+It makes a fit resumable: searches depend only on seeds and on what evaluations came to, so a resumed fit asks the same questions
+and is told the recorded answers, until they run out. A record that a crash cut short is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from mocap2ctrl.errors import CaptureError
+from mocap2ctrl.fit.judgement import TERMS, Judgement
+from mocap2ctrl.types import Array
+
+COLUMNS = len(TERMS) + 1
+"""Numbers an evaluation: its cost terms, and 1 where the simulation diverged."""
+
+
+class Journal:
+    """An append-only file of judgements, each record with its length and checksum, bound to a fit by a key."""
+
+    FORMAT = 2
+    MAGIC = b"mocap2ctrl journal %d\n" % FORMAT
+    ANY_MAGIC = re.compile(rb"mocap2ctrl journal (\d+)\n")
+    HEADER = struct.Struct("<II")
+
+    def __init__(self, path: Path, key: bytes, resume: bool) -> None:
+        """Opens the journal at `path`; without `resume` it begins anew.
+
+        Raises:
+            CaptureError: it was written by a fit of other input or settings, or by a version with another format.
+        """
+        self._path = path
+        self._position = 0
+        head = self.MAGIC + key.hex().encode() + b"\n"
+        self._records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
+        # Unbuffered, so that after a failed write nothing waits to fail again on closing.
+        self._file = open(path, "r+b" if self._records else "wb", buffering=0)  # noqa: SIM115  # lives as long as the fit
+        if self._records:
+            self._file.truncate(end)
+            self._file.seek(end)
+        else:
+            self._write(head)
+
+    @property
+    def recorded(self) -> int:
+        """How many evaluations it holds."""
+        return sum(len(r) for r in self._records)
+
+    def next(self, size: int) -> Judgement | None:
+        """What the next `size` evaluations came to, or None when no more are recorded.
+
+        Raises:
+            CaptureError: the next record has another size.
+        """
+        if self._position == len(self._records):
+            return None
+        record = self._records[self._position]
+        if len(record) != size:
+            raise CaptureError(
+                f"{self._path}: a record has {len(record)} costs where {size} were asked for; use --overwrite"
+            )
+        self._position += 1
+        return Judgement(record[:, :-1], record[:, -1] != 0)
+
+    def append(self, judgement: Judgement) -> None:
+        """Adds a record; it is in the operating system's hands when this returns."""
+        rows = np.column_stack([judgement.terms, judgement.diverged])
+        payload = np.ascontiguousarray(rows, dtype="<f8").tobytes()
+        self._write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+
+    def _recorded(self, head: bytes) -> tuple[list[Array], int]:
+        """The whole records of the file and where they end; none where a crash cut the head short."""
+        data, folder = self._path.read_bytes(), self._path.parent.parent
+        if data.startswith(head):
+            return self._read(data, len(head))
+        magic = self.ANY_MAGIC.match(data)
+        if magic is not None and int(magic[1]) != self.FORMAT:
+            raise CaptureError(
+                f"{folder}: its journal has format {int(magic[1])}, this version goes on from format {self.FORMAT} only; "
+                "finish with the version that began it, or use --overwrite"
+            )
+        if magic is not None and not head.startswith(data):
+            raise CaptureError(
+                f"{folder}: was begun with other input, settings or version; "
+                "resume with the same ones, or use --overwrite"
+            )
+        return [], len(head)
+
+    @classmethod
+    def _read(cls, data: bytes, offset: int) -> tuple[list[Array], int]:
+        records = []
+        while offset + cls.HEADER.size <= len(data):
+            size, checksum = cls.HEADER.unpack_from(data, offset)
+            payload = data[offset + cls.HEADER.size : offset + cls.HEADER.size + size]
+            if size == 0 or len(payload) < size or zlib.crc32(payload) != checksum:
+                break  # zeros after a power failure look like an empty record
+            records.append(np.frombuffer(payload, "<f8").reshape(-1, COLUMNS).copy())
+            offset += cls.HEADER.size + size
+        return records, offset

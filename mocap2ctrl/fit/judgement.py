@@ -1,0 +1,46 @@
+"""What evaluating a population comes to: cost terms, and which simulations diverged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.fit.problem import Evaluator, Problem
+from mocap2ctrl.types import Array
+
+TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette")
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Of P parameter vectors.
+
+    Attributes:
+        terms: (P, len(TERMS)) unweighted cost terms.
+        diverged: (P,) whether the simulation was stopped for divergence.
+    """
+
+    terms: Array
+    diverged: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def split(self, sizes: list[int]) -> list[Judgement]:
+        """The judgements of the first `sizes[0]` vectors, of the next `sizes[1]`, and so on."""
+        cuts = np.cumsum(sizes)[:-1]
+        parts = zip(np.split(self.terms, cuts), np.split(self.diverged, cuts), strict=True)
+        return [Judgement(terms, diverged) for terms, diverged in parts]
+
+
+def joined(judgements: list[Judgement]) -> Judgement:
+    """The inverse of `Judgement.split`."""
+    return Judgement(np.concatenate([j.terms for j in judgements]), np.concatenate([j.diverged for j in judgements]))
+
+
+def judge(evaluator: Evaluator, problem: Problem, values: Array) -> Judgement:
+    """Simulates and judges parameter vectors (P, N) of `problem`."""
+    terms, diverged = evaluator.judge(problem, values)
+    return Judgement(np.stack([term.value for term in terms], axis=1), np.array(diverged))
