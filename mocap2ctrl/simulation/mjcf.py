@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.simulation.engine import Servo
 
 FEET = ("left", "right")
 
@@ -14,11 +15,12 @@ SERVO_IMPEDANCE = "0.995 0.995 0.001 0.5 2"
 """Softness of the servo rows (the paper's s > 0): a step removes alpha to within 1 %, at half the cost of 0.999."""
 
 
-def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> str:
+def build_mjcf(character: Character, time_step_s: float, servo: Servo = "velocity") -> str:
     """MJCF text of `character` on flat ground.
 
-    With `servo`, every hinge has a friction-loss row, which the engine turns into the bounded velocity servo of Vondrak
-    Eq. (5) and (15); without, the model is plain: torques enter from outside only.
+    With velocity servos every hinge has a friction-loss row, which the engine turns into the bounded servo of Vondrak Eq. (5)
+    and (15). With PD servos every hinge has an actuator whose gains, bounds and damping the engine sets, and nothing is carried
+    over from step to step but positions and velocities. With none the model is plain: torques enter from outside only.
     """
     root = ElementTree.Element("mujoco", model=character.name)
     ElementTree.SubElement(root, "compiler", angle="radian", autolimits="true")
@@ -33,7 +35,7 @@ def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> 
         ls_iterations="50",
         tolerance="1e-10",
     )
-    ElementTree.SubElement(
+    flag = ElementTree.SubElement(
         option, "flag", eulerdamp="disable", island="disable", autoreset="disable", filterparent="enable"
     )
     world = ElementTree.SubElement(root, "worldbody")
@@ -51,7 +53,7 @@ def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> 
         for hinge in segment.hinges:
             ElementTree.SubElement(
                 body, "joint", name=hinge.name, type="hinge", axis=_numbers(hinge.axis), range=_numbers(hinge.limits),
-                armature=repr(character.armature), frictionloss="1" if servo else "0",
+                armature=repr(character.armature), frictionloss="1" if servo == "velocity" else "0",
                 solimpfriction=SERVO_IMPEDANCE,
             )  # fmt: skip
         ElementTree.SubElement(
@@ -70,6 +72,14 @@ def build_mjcf(character: Character, time_step_s: float, servo: bool = True) -> 
             data="found force pos", reduce="netforce",
         )  # fmt: skip
     ElementTree.SubElement(sensors, "subtreelinvel", name="com_velocity", body=character.segments[0].name)
+    if servo == "pd":
+        flag.set("warmstart", "disable")
+        actuators = ElementTree.SubElement(root, "actuator")
+        for hinge in character.hinges:
+            ElementTree.SubElement(
+                actuators, "general", name=hinge.name, joint=hinge.name, gaintype="fixed", biastype="affine",
+                gainprm="0", biasprm="0 0 0", forcelimited="true", forcerange="-1 1",
+            )  # fmt: skip
     return ElementTree.tostring(root, encoding="unicode")
 
 

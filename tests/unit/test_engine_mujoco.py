@@ -124,9 +124,14 @@ def test_coordinates_and_back(rolling: SimState):
     np.testing.assert_array_equal(back.root_velocity, rolling.root_velocity)
 
 
-def test_a_plain_engine_refuses_servos(character: Character):
-    with pytest.raises(EngineError, match="without servos"):
-        MujocoEngine(character, servo=False).set_servo(np.zeros(35))
+@pytest.mark.parametrize("servo", ["velocity", "pd", "none", False])
+def test_an_engine_refuses_servos_that_it_was_not_made_with(character: Character, servo):
+    engine = MujocoEngine(character, servo=servo)
+    calls = {"velocity": lambda: engine.set_servo(np.zeros(35)), "pd": lambda: engine.set_pd(np.zeros(35), 1.0, 0.1)}
+    for name, call in calls.items():
+        if name != servo:
+            with pytest.raises(EngineError, match=f"make it with servo='{name}'"):
+                call()
 
 
 def test_compiled_loop_and_stepping_by_hand_agree_to_the_bit(
