@@ -1,4 +1,4 @@
-"""The Python API behind the command line: `fit`, `load`, `evaluate`, `simulate`."""
+"""The Python API behind the command line: `fit`, `load`, `evaluate`, `simulate`, `export_mjcf`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
@@ -262,6 +263,21 @@ def simulate(
     duration = capture.reference.duration_s if seconds is None else seconds
     scale = None if torque_limit is None else torque_limit * capture.torque_scale
     return replay(engine_for(capture, engine, scale), capture.finished_controller(), duration, fps=fps, pushes=pushes)
+
+
+def export_mjcf(
+    capture: Capture,
+    model: Path | str | None = None,
+    *,
+    fps: float | None = None,
+    seconds: float | None = None,
+    engine: str | None = None,
+    overwrite: bool = False,
+) -> mjcf.MjcfExport:
+    """Writes a capture's character, and what its controller does, for MuJoCo; see `evaluation.mjcf.export_mjcf`."""
+    place = None if model is None else Path(model)
+    chosen = engine_for(capture, engine)
+    return mjcf.export_mjcf(capture, chosen, place, fps=fps, seconds=seconds, overwrite=overwrite)
 
 
 def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:

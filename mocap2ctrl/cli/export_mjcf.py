@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json
-
-if TYPE_CHECKING:
-    from mocap2ctrl.fit.capture import Capture
 
 EPILOG = """examples:
   mocap2ctrl export-mjcf captures/walk
   mocap2ctrl export-mjcf captures/walk -o walk.xml --fps 120
 """
-DEFAULT_NAME = "mujoco.xml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE.xml",
-        help=f"the model; its motion as arrays goes to FILE.npz (default: CAPTURE/{DEFAULT_NAME})",
+        help="the model; its motion as arrays goes to FILE.npz (default: CAPTURE/mujoco.xml)",
     )
     parser.add_argument(
         "--fps",
@@ -42,82 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulates controller.json, and writes model and motion."""
     from mocap2ctrl import api
-    from mocap2ctrl.evaluation.replay import replay
-    from mocap2ctrl.files import write_arrays, write_text
-    from mocap2ctrl.fit.capture import make_folder
-    from mocap2ctrl.simulation.mjcf_keys import key_arrays, keys_of, mjcf_with_keys
 
-    capture = api.load(options.capture)
-    model, motion = _places(options, capture)
-    engine, controller = api.engine_for(capture, options.engine), capture.finished_controller()
-    fps = options.fps or capture.config.fps
-    stride = _stride(fps, 1.0 / engine.time_step_s)
-    seconds = options.seconds or capture.reference.duration_s
-    run_ = replay(engine, controller, seconds, fps=1.0 / engine.time_step_s)
-    if run_.diverged:
-        note(f"note: the simulation diverged; the motion ends at {run_.clip.duration_s:.2f} s")
-    keys = keys_of(run_.clip, controller.start, stride)
-    about = (
-        f"{capture.folder.name}, simulated in {engine.name} from its controller; "
-        f"metres, kilograms, seconds, radians; quaternions wxyz; key frame_N is at N / {fps:g} s"
+    done = api.export_mjcf(
+        api.load(options.capture),
+        options.output,
+        fps=options.fps,
+        seconds=options.seconds,
+        engine=options.engine,
+        overwrite=options.overwrite,
     )
-    make_folder(model.parent)
-    write_text(model, mjcf_with_keys(capture.character, keys, engine.time_step_s, about))
-    write_arrays(motion, key_arrays(capture.character, keys))
+    keys, seconds = len(done.keys.time_s), float(done.keys.time_s[-1])
+    if done.diverged:
+        note(f"note: the simulation diverged; the motion ends at {seconds:.2f} s")
     if options.json:
-        print_json(
-            {
-                "model": str(model),
-                "motion": str(motion),
-                "keys": len(keys.time_s),
-                "fps": fps,
-                "seconds": float(keys.time_s[-1]),
-                "diverged": run_.diverged,
-            }
-        )
+        where = {"model": str(done.model), "motion": str(done.motion)}
+        print_json({**where, "keys": keys, "fps": done.fps, "seconds": seconds, "diverged": done.diverged})
         return 0
-    print(f"wrote {model}: the character, {len(keys.time_s)} keyframes at {fps:g} a second")
-    print(f"wrote {motion}: time, qpos, qvel")
+    print(f"wrote {done.model}: the character, {keys} keyframes at {done.fps:g} a second")
+    print(f"wrote {done.motion}: time, qpos, qvel")
     return 0
-
-
-def _places(options: argparse.Namespace, capture: Capture) -> tuple[Path, Path]:
-    """Where model and motion go.
-
-    Raises:
-        CaptureError: they cannot, or something is there.
-    """
-    from mocap2ctrl.errors import CaptureError
-    from mocap2ctrl.fit.capture import check_place, holds_capture
-
-    model = Path(options.output) if options.output else capture.folder / DEFAULT_NAME
-    motion = model.with_suffix(".npz")
-    if model.suffix != ".xml":
-        raise CaptureError(f"{model}: is no name of an MJCF file; give -o a name that ends in .xml")
-    check_place(model.parent)
-    for path in (model, motion):
-        if path.is_dir():
-            raise CaptureError(f"{path}: is a folder; choose another -o")
-        if (
-            path.exists()
-            and path.name != Path(DEFAULT_NAME).with_suffix(path.suffix).name
-            and holds_capture(path.parent)
-        ):
-            raise CaptureError(f"{path}: belongs to a capture; choose another -o")
-        if path.exists() and not options.overwrite:
-            raise CaptureError(f"{path}: is there already; use --overwrite, or another -o")
-    return model, motion
-
-
-def _stride(fps: float, rate: float) -> int:
-    """Steps between keyframes.
-
-    Raises:
-        ConfigError: not a whole number of them.
-    """
-    from mocap2ctrl.errors import ConfigError
-
-    stride = round(rate / fps)
-    if stride < 1 or abs(stride * fps - rate) > 1e-6 * rate:
-        raise ConfigError(f"--fps {fps:g}: allowed is a divisor of the simulation's rate, {rate:g} steps a second")
-    return stride

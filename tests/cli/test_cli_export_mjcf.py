@@ -136,14 +136,16 @@ def test_default_place_and_overwrite(capture: Path, run: Run) -> None:
     assert set(contents(capture)) - set(before) == {"mujoco.xml", "mujoco.npz"}
     run("export-mjcf", capture).refused("mujoco.xml", "--overwrite")
     assert run("export-mjcf", capture, "--overwrite").code == 0
-    (capture / "mujoco.xml").unlink()
-    run("export-mjcf", capture).refused("mujoco.npz", "--overwrite")
+    elsewhere = capture.parent / "one.xml"
+    elsewhere.with_suffix(".npz").write_bytes(b"mine")
+    run("export-mjcf", capture, "-o", elsewhere).refused("one.npz", "--overwrite")
+    assert elsewhere.with_suffix(".npz").read_bytes() == b"mine"
 
 
 def test_what_a_capture_holds_is_never_overwritten(capture: Path, run: Run) -> None:
     before = contents(capture)
     run("export-mjcf", capture, "-o", capture / "target.xml", "--overwrite").refused(
-        "target.npz", "belongs to a capture"
+        "target.npz", "belongs to the capture"
     )
     assert contents(capture) == before
 
@@ -152,8 +154,8 @@ def test_what_a_capture_holds_is_never_overwritten(capture: Path, run: Run) -> N
     ("options", "says"),
     [
         (("-o", "walk.mjcf"), ("walk.mjcf", ".xml")),
-        (("--fps", 50), ("--fps 50", "divisor", "120")),
-        (("--fps", 240), ("--fps 240", "divisor")),
+        (("--fps", 50), ("fps is 50", "divisor", "120")),
+        (("--fps", 240), ("fps is 240", "divisor")),
         (("--engine", "havok"), ("havok",)),
         (("--seconds", -1), ("--seconds", "0.01 to 3600")),
     ],
