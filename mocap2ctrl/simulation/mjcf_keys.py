@@ -55,7 +55,7 @@ def keys_of(clip: MotionClip, start: SimState, stride: int = 1) -> Keys:
 
 def mjcf_with_keys(character: Character, keys: Keys, time_step_s: float, comment: str = "") -> str:
     """MJCF text of `character` on flat ground, without actuators, with `keys` as keyframes `frame_0`, `frame_1` and on."""
-    root = ElementTree.fromstring(build_mjcf(character, time_step_s, "none"))
+    root = ElementTree.fromstring(build_mjcf(character, time_step_s, "none", pairs=False))
     root.insert(0, ElementTree.Comment(f" {comment.replace('--', '- -')} "))
     _make_visible(root)
     frames = ElementTree.SubElement(root, "keyframe")

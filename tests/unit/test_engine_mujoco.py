@@ -12,6 +12,7 @@ from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.engine import TIME_STEP_S
+from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.mujoco import MujocoEngine, coordinates, state_from_coordinates
 from mocap2ctrl.types import Pose, SimState
 
@@ -115,6 +116,21 @@ def test_model_has_the_characters_mass_and_limits(engine: MujocoEngine, characte
     np.testing.assert_allclose(engine.model.jnt_range[1:, 1], character.upper_limits)
     names = [mujoco.mj_id2name(engine.model, mujoco.mjtObj.mjOBJ_JOINT, j) for j in range(1, engine.model.njnt)]
     assert tuple(names) == character.hinge_names
+
+
+def test_pairs_touch_as_collision_classes_do_to_the_bit(rolling: SimState, character: Character):
+    ends = []
+    for pairs in (True, False):
+        model = mujoco.MjModel.from_xml_string(build_mjcf(character, TIME_STEP_S, "none", pairs=pairs))
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = coordinates(rolling)
+        touching = 0
+        for _ in range(120):
+            mujoco.mj_step(model, data)
+            touching = max(touching, data.ncon)
+        ends.append(np.concatenate([data.qpos, data.qvel, data.sensordata]))
+    assert touching > 6
+    np.testing.assert_array_equal(*ends)
 
 
 def test_coordinates_and_back(rolling: SimState):
