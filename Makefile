@@ -62,7 +62,7 @@ wheel: $(VENV)/.developer
 	MOCAP2CTRL_INSTALLED=1 ./venv/bin/python -m pytest -q -p no:cacheprovider test_package.py; \
 	echo "$$wheel"
 
-benchmark: $(VENV)/.installed
+benchmark: $(VENV)/.developer
 	$(BIN)/python tools/benchmark.py $(TABLE) $(ARGS)
 
 install: $(VENV)/.installed

@@ -1,4 +1,4 @@
-"""The Python API behind the command line: `fit`, `load`, `evaluate`, `simulate`."""
+"""The Python API behind the command line: `fit`, `load`, `evaluate`, `simulate`, `export_mjcf`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
@@ -274,6 +275,21 @@ def replay_diverged(folder: Path | str, number: int = 1) -> tuple[Divergence, Di
     load_settings(Path(folder))  # else it is no capture
     divergence = load_divergence(divergence_path(Path(folder), number))
     return divergence, replay_divergence(divergence)
+
+
+def export_mjcf(
+    capture: Capture,
+    model: Path | str | None = None,
+    *,
+    fps: float | None = None,
+    seconds: float | None = None,
+    engine: str | None = None,
+    overwrite: bool = False,
+) -> mjcf.MjcfExport:
+    """Writes a capture's character, and what its controller does, for MuJoCo; see `evaluation.mjcf.export_mjcf`."""
+    place = None if model is None else Path(model)
+    chosen = engine_for(capture, engine)
+    return mjcf.export_mjcf(capture, chosen, place, fps=fps, seconds=seconds, overwrite=overwrite)
 
 
 def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:

@@ -3,11 +3,14 @@
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is assumed
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
-    python tools/benchmark.py physics                       speed of the closed loop
+    python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
+    python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
+    python tools/benchmark.py scaling                       what a second worker is worth
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed
     python tools/benchmark.py actuation                     who holds the root: dense tracking without any fit
 
-Rows are `name, engine, value, unit, seed`. `--json` prints one object a line; `--results FILE` also appends them there, and
+Rows are `name, engine, value, unit, seed`. `--engine` chooses engines; one whose library is absent has
+dashes. `--json` prints one object a line; `--results FILE` also appends them there, and
 `--table-of FILE…` prints the rows of such files instead of running anything: tables may fill over several runs.
 """
 
@@ -19,14 +22,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import loops, motions, videos, weizmann
-from benchmarks.rows import Row, Table, print_table
+from benchmarks import fits, loops, motions, physics, videos, weizmann
+from benchmarks.rows import ENGINES, Row, Table, print_table
 
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
-    "physics": Table(loops.physics),
+    "physics": Table(physics.physics, note=physics.NOTE),
+    "fit": Table(fits.fit, note=fits.FIT_NOTE),
+    "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
     "servo": Table(loops.servo, ("solimp",)),
     "actuation": Table(loops.actuation, ("motion", "root held by", "α", "γ / 120")),
 }
@@ -61,6 +66,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--clips", nargs="+", metavar="NAME", help="some of a table's fits")
+    parser.add_argument(
+        "--engine", choices=ENGINES, nargs="+", help="of the tables physics, fit and scaling (default: all)"
+    )
     parser.add_argument("--budget", default="default", help="of fits")
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds of fits")
     parser.add_argument("--workers", type=int, help="processes (default: all cores)")

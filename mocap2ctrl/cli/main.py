@@ -18,6 +18,7 @@ COMMANDS = {
     "fit": "fit a physics controller to a video or a motion; writes a capture folder",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
+    "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "train-prior": "learn a pose prior from motion files",
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.law import (
@@ -135,24 +136,25 @@ def compile_program(controllers: Sequence[Controller], character: Character, tim
     """The arrays of controllers that share one structure; see `Program`."""
     first = controllers[0]
     index = {state.name: i for i, state in enumerate(first.states)}
-    group = character.hinge_group
 
-    def table(read: Any) -> Array:
-        return np.array([[read(c, s) for s in c.states] for c in controllers], dtype=float)
+    def table(read: Callable[[ControlState], Any]) -> Array:
+        return np.array([[read(s) for s in c.states] for c in controllers], dtype=float)
 
+    headings = np.array([[c.heading] for c in controllers])
+    alpha = step_alpha(table(lambda s: s.alpha), time_step_s)
     return Program(
-        root_target=table(lambda c, s: root_target_world(s.target.root_rotation, c.heading)),
-        angle_target=table(lambda c, s: s.target.angles),
-        root_alpha=table(lambda c, s: step_alpha(s.alpha[0], time_step_s)),
-        alpha=table(lambda c, s: step_alpha(s.alpha[group], time_step_s)),
-        balance=table(lambda c, s: s.balance),
+        root_target=root_target_world(table(lambda s: s.target.root_rotation), headings),
+        angle_target=table(lambda s: s.target.angles),
+        root_alpha=alpha[..., 0].copy(),
+        alpha=alpha[..., character.hinge_group],
+        balance=table(lambda s: s.balance),
         swing=np.array([SWINGS[s.swing] for s in first.states], dtype=np.int64),
         exit_kind=np.array([EXIT_KINDS[s.exit.kind] for s in first.states], dtype=np.int64),
-        exit_time_s=table(lambda c, s: s.exit.time_s),
+        exit_time_s=table(lambda s: s.exit.time_s),
         next_state=np.array([index.get(s.exit.to, 0) for s in first.states], dtype=np.int64),
     )
 
 
-def root_target_world(root_rotation: Array, heading: float) -> Array:
-    """World orientation (..., 4) of a root rotation (..., 3) in the heading frame."""
+def root_target_world(root_rotation: Array, heading: npt.ArrayLike) -> Array:
+    """World orientation (..., 4) of a root rotation (..., 3) in the heading frame, which is turned by `heading` (...)."""
     return rotations.multiply(rotations.yaw(heading), rotations.from_rotation_vector(root_rotation))

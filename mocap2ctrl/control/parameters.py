@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,7 @@ import numpy.typing as npt
 from mocap2ctrl.types import Array
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One optimised number.
 
     Attributes:
@@ -40,6 +39,7 @@ class ParameterSpec:
     def __init__(self) -> None:
         self._parameters: list[Parameter] = []
         self._blocks: dict[str, slice] = {}
+        self._columns: dict[str, Array] = {}
 
     def declare(self, block: str, parameters: Sequence[Parameter]) -> None:
         """Appends `parameters` as the block called `block`."""
@@ -47,6 +47,7 @@ class ParameterSpec:
             raise ValueError(f"parameter block {block!r} is declared twice")
         start = len(self._parameters)
         self._parameters.extend(parameters)
+        self._columns.clear()
         self._blocks[block] = slice(start, len(self._parameters))
 
     def __len__(self) -> int:
@@ -65,7 +66,10 @@ class ParameterSpec:
         return self._blocks[name]
 
     def _column(self, field: str) -> Array:
-        return np.array([getattr(p, field) for p in self._parameters], dtype=float)
+        if field not in self._columns:
+            index = Parameter._fields.index(field)
+            self._columns[field] = np.array([p[index] for p in self._parameters], dtype=float)
+        return self._columns[field]
 
     @property
     def mean(self) -> Array:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from mocap2ctrl.character.kinematics import centre_of_mass, marker_layout, points_world
+from mocap2ctrl.character.kinematics import marker_layout
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
+from mocap2ctrl.objective.markers import mean_squared_distances, points_of
 from mocap2ctrl.objective.silhouettes import View, silhouette_distances, view_of
 from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
 from mocap2ctrl.simulation.engine import load_threshold_n
@@ -87,6 +89,21 @@ class Objective:
         """The silhouettes as compiled code takes them."""
         return None if self.silhouettes is None else view_of(self.character, self.silhouettes)
 
+    @cached_property
+    def _markers(self) -> tuple[npt.NDArray[np.int64], Array]:
+        """Segments and places of the character's markers."""
+        return marker_layout(self.character)
+
+    @cached_property
+    def _masses(self) -> tuple[npt.NDArray[np.int64], Array, Array]:
+        """Segments, places and masses (kg) that make the centre of mass."""
+        segments = self.character.segments
+        return np.arange(len(segments)), np.array([s.com for s in segments]), np.array([s.mass for s in segments])
+
+    @cached_property
+    def _load_threshold_n(self) -> float:
+        return load_threshold_n(self.character)
+
     def terms(self, rollouts: Rollouts, penalty: Array, first_frame: int, end_frame: int) -> tuple[TermValue, ...]:
         """All terms over the frames `first_frame` to `end_frame`, both included.
 
@@ -137,11 +154,10 @@ class Objective:
 
         Past the target's end the last frame is the reference.
         """
-        segment, local = marker_layout(self.character)
         rows = slice(first_frame - rollouts.first_frame, end_frame - rollouts.first_frame + 1)
-        markers = points_world(rollouts.positions[:, rows], rollouts.orientations[:, rows], segment, local)
         frames = np.minimum(np.arange(first_frame, end_frame + 1), len(self.target) - 1)
-        squared = 1e4 * np.sum((markers - self.target.markers[frames]) ** 2, axis=-1).mean(axis=-1)
+        markers = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], *self._markers)
+        squared = 1e4 * mean_squared_distances(markers, self.target.markers[frames])
         return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
 
     def predicted_drift(self, rollouts: Rollouts, first_frame: int, last_frame: int) -> Array:
@@ -153,7 +169,9 @@ class Objective:
         if last_frame <= first_frame:
             return np.zeros((len(rollouts.positions), 1))
         rows = slice(first_frame - rollouts.first_frame, last_frame - rollouts.first_frame + 1)
-        com = centre_of_mass(self.character, rollouts.positions[:, rows], rollouts.orientations[:, rows])
+        segments, places, masses = self._masses
+        coms = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], segments, places)
+        com = np.einsum("...sk,s->...k", coms, masses) / masses.sum()
         error = np.diff(com - self.target.com[first_frame : last_frame + 1], axis=1) * self.target.fps
         squared = 1e4 * HORIZON_S**2 * np.sum(error**2, axis=-1)
         return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
@@ -163,7 +181,7 @@ class Objective:
 
         The paper charges 10,000 for each interval with more than one; counting the excess gives a search something to descend.
         """
-        loaded = rollouts.load > load_threshold_n(self.character)
+        loaded = rollouts.load > self._load_threshold_n
         if rollouts.first_frame == 0:  # no step has told yet whether the feet stand
             loaded[:, :1] = loaded[:, 1:2]
         changed = np.any(loaded[:, 1:] != loaded[:, :-1], axis=2)

@@ -29,7 +29,7 @@ from mocap2ctrl.compiled import njit
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry.compiled_rotations import rotate
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import LEFT, RIGHT, TIME_STEP_S, FootContacts
+from mocap2ctrl.simulation.engine import LEFT, RIGHT, TIME_STEP_S, FootContacts, Servo
 from mocap2ctrl.simulation.urdf import build_urdf
 from mocap2ctrl.types import Array, SimState
 
@@ -43,6 +43,11 @@ MAX_VELOCITY = 1e5
 """rad/s or m/s at which Bullet cuts velocities; far beyond what counts as diverged."""
 
 BASE = -1
+
+NO_PD = (
+    "engine 'bullet' has no PD servos: its constraints have one compliance for all, and implicit damping needs one a joint; "
+    "choose 'mujoco'"
+)
 
 
 @contextmanager
@@ -80,17 +85,25 @@ class BulletEngine:
         *,
         time_step_s: float = TIME_STEP_S,
         torque_scale: float = 1.0,
-        servo: bool = True,
+        servo: Servo | bool = "velocity",
     ) -> None:
-        """Loads `character` into a Bullet world of its own. Without `servo` the joints take torques only.
+        """Loads `character` into a Bullet world of its own.
+
+        Args:
+            character: who is simulated.
+            time_step_s: seconds.
+            torque_scale: factor on the character's torque bounds.
+            servo: what drives the joints; True is short for velocity servos and False for none: torques from outside only.
 
         Raises:
-            EngineError: Bullet has no room for another world.
+            EngineError: PD servos are asked for, or Bullet has no room for another world.
         """
+        if servo == "pd":
+            raise EngineError(NO_PD)
         self.character = character
         self.time_step_s = time_step_s
         self.torque_bounds = character.torque_bounds * torque_scale
-        self._servo = servo
+        self._servo = servo in (True, "velocity")
         joints = len(self.torque_bounds)
         self._qpos = np.concatenate([character.segments[0].offset, [1.0, 0.0, 0.0, 0.0], np.zeros(joints)])
         self._qvel = np.zeros(ROOT_DOFS + joints)
@@ -157,13 +170,20 @@ class BulletEngine:
     def set_servo(self, velocities: npt.ArrayLike | None) -> None:
         """See `Engine.set_servo`."""
         if velocities is not None and not self._servo:
-            raise EngineError("this engine was made without servos; make it with servo=True")
+            raise EngineError("this engine was made with servo='none'; make it with servo='velocity'")
         was_limp = self._velocities is None
         self._velocities = None if velocities is None else np.array(velocities, float)
         if self._velocities is not None:
             self._set_motors(self._velocities.tolist(), self._bounds)
         elif not was_limp:
             self._set_motors([0.0] * len(self._bounds), [0.0] * len(self._bounds))
+
+    def set_pd(
+        self, targets: npt.ArrayLike | None, stiffness: npt.ArrayLike = 0.0, damping: npt.ArrayLike = 0.0
+    ) -> None:
+        """See `Engine.set_pd`; there are none here."""
+        if targets is not None:
+            raise EngineError(NO_PD)
 
     def set_torques(self, torques: npt.ArrayLike) -> None:
         """See `Engine.set_torques`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,11 @@ from mocap2ctrl.types import Array, SimState
 
 TIME_STEP_S = 1.0 / 120.0
 """Vondrak's step size (appendix), seconds."""
+PD_TIME_STEP_S = 0.005
+"""Liu's step size (2016, §4), seconds."""
+
+Servo = Literal["velocity", "pd", "none"]
+"""What a model's joints are driven by: Vondrak's velocity constraints, Liu's PD servos, or torques from outside only."""
 
 LEFT, RIGHT = 0, 1
 
@@ -32,7 +37,10 @@ class FootContacts:
 
 @runtime_checkable
 class Engine(Protocol):
-    """One character on one ground. Joint servos are velocity constraints with torque bounds (Vondrak Eq. 5, 15)."""
+    """One character on one ground, with the servos that it was made with.
+
+    They are velocity constraints with torque bounds (Vondrak Eq. 5, 15), or PD servos (Liu 2016).
+    """
 
     name: str
     character: Character
@@ -59,6 +67,19 @@ class Engine(Protocol):
 
     def set_servo(self, velocities: npt.ArrayLike | None) -> None:
         """Target velocities (J,) in rad/s for the next steps' servos, or None for limp joints."""
+
+    def set_pd(
+        self, targets: npt.ArrayLike | None, stiffness: npt.ArrayLike = 0.0, damping: npt.ArrayLike = 0.0
+    ) -> None:
+        """PD servos of the next steps, or None for limp joints: torque = stiffness (target - q) - damping q'.
+
+        The damping is integrated implicitly: its q' is the one after the step (Liu 2016, §4).
+
+        Args:
+            targets: (J,) rad.
+            stiffness: (J,) or one number for all, N m/rad.
+            damping: (J,) or one number for all, N m s/rad.
+        """
 
     def set_torques(self, torques: npt.ArrayLike) -> None:
         """Joint torques (J,) in N m that are applied as they are in the next steps, in addition to the servos."""

@@ -1,10 +1,10 @@
-"""The MuJoCo engine. Nothing else imports `mujoco`.
+"""The MuJoCo engine. Only files named `mujoco*.py` in this folder import `mujoco`.
 
 The servo. MuJoCo has no bounded velocity constraint on a joint, but it has dry friction: a row per degree of freedom that holds
 the joint's velocity at zero with a force of at most `dof_frictionloss`, solved together with the contacts. Its right-hand side is
 `efc_aref`, the acceleration that the row asks for. Between `mj_step1`, which assembles the rows, and `mj_step2`, which solves
 them, we write `efc_aref = (target velocity - velocity) / time step`, and the row becomes Vondrak's Eq. (15): a velocity
-constraint with torque bounds.
+constraint with torque bounds. PD servos are in `mujoco_pd.py`.
 
 The hot loop is compiled (`step1`, `write_servo`, `step2` here, `control/closed_loop.py` around them) and calls MuJoCo's C
 functions by address, so that a closed loop costs little more than the engine. Arrays of constraint rows move in memory with every
@@ -15,9 +15,7 @@ description of its headers, and checked, when an engine is made.
 from __future__ import annotations
 
 import ctypes
-import functools
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -26,9 +24,11 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
 from mocap2ctrl.errors import EngineError
+from mocap2ctrl.simulation import mujoco_pd
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import TIME_STEP_S, FootContacts
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S, TIME_STEP_S, FootContacts, Servo
 from mocap2ctrl.simulation.mjcf import build_mjcf
+from mocap2ctrl.simulation.mujoco_library import address, library, mjdata_layout
 from mocap2ctrl.types import Array, SimState
 
 SENSOR_WIDTH = 7  # found, force (3), position (3)
@@ -100,37 +100,48 @@ class MujocoEngine:
         self,
         character: Character,
         *,
-        time_step_s: float = TIME_STEP_S,
+        time_step_s: float | None = None,
         torque_scale: float = 1.0,
-        servo: bool = True,
+        servo: Servo | bool = "velocity",
     ) -> None:
-        """Compiles `character`. Without `servo` the model is plain: no row but contacts and joint limits.
+        """Compiles `character`.
+
+        Args:
+            character: who is simulated.
+            time_step_s: seconds; 1/120 s if not given, 5 ms with PD servos.
+            torque_scale: factor on the character's torque bounds.
+            servo: what drives the joints; True is short for velocity servos and False for none, a plain model whose only
+                constraints are contacts and joint limits.
 
         Raises:
             EngineError: this MuJoCo does not lay out its data as expected.
         """
         self.character = character
-        self.time_step_s = time_step_s
+        self._servo: Servo = ("velocity" if servo else "none") if isinstance(servo, bool) else servo
+        self.time_step_s = time_step_s or (PD_TIME_STEP_S if self._servo == "pd" else TIME_STEP_S)
         self.torque_bounds = character.torque_bounds * torque_scale
-        self.model = mujoco.MjModel.from_xml_string(build_mjcf(character, time_step_s, servo))
+        self.model = mujoco.MjModel.from_xml_string(build_mjcf(character, self.time_step_s, self._servo))
         self.data = mujoco.MjData(self.model)
-        self._servo = servo
         self._velocities: Array | None = None
         self._torques = np.zeros(len(self.torque_bounds))
+        self._gains = np.zeros((2, len(self.torque_bounds)))
+        self._exerted: Array | None = None
         self._rows = 0
-        if servo:
+        if self._servo == "velocity":
             self.model.dof_frictionloss[ROOT_DOFS:] = self.torque_bounds
+        if self._servo == "pd":
+            mujoco_pd.set_bounds(self.model, self.torque_bounds)
         self._state_kind = mujoco.mjtState.mjSTATE_INTEGRATION
         self.handle = self._make_handle()
-        self.set_servo(None)
+        self._go_limp()
 
     def reset(self, state: SimState) -> None:
         """See `Engine.reset`."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:], self.data.qvel[:] = coordinates(state)
-        self.set_servo(None)
+        self._go_limp()
         self._torques[:] = 0.0
-        self._rows = 0
+        self._rows, self._exerted = 0, None
 
     def state(self) -> SimState:
         """See `Engine.state`."""
@@ -142,36 +153,48 @@ class MujocoEngine:
 
     def set_state_vector(self, vector: npt.ArrayLike) -> None:
         """See `Engine.set_state_vector`."""
+        targets = self.data.ctrl.copy()
         mujoco.mj_resetData(self.model, self.data)
+        self.data.ctrl[:] = targets
         cuts = [len(self.data.qpos), len(self.data.qpos) + len(self.data.qvel)]
         self.data.qpos[:], self.data.qvel[:], self.data.qacc_warmstart[:] = np.split(np.asarray(vector, float), cuts)
-        self._rows = 0
+        self._rows, self._exerted = 0, None
 
     def snapshot(self) -> Array:
         """See `Engine.snapshot`."""
         state = np.empty(mujoco.mj_stateSize(self.model, self._state_kind))
         mujoco.mj_getState(self.model, self.data, state, self._state_kind)
         servo = np.full(len(self._torques), np.nan) if self._velocities is None else self._velocities
-        return np.concatenate([state, servo, self._torques, self.data.sensordata])
+        return np.concatenate([state, servo, self._gains.ravel(), self._torques, self.data.sensordata])
 
     def restore(self, snapshot: npt.ArrayLike) -> None:
         """See `Engine.restore`."""
         size, joints = mujoco.mj_stateSize(self.model, self._state_kind), len(self._torques)
-        cuts = size + joints * np.arange(3)
-        state, servo, torques, sensors = np.split(np.asarray(snapshot, float), cuts)
+        cuts = size + joints * np.array([0, 1, 3, 4])
+        state, servo, gains, torques, sensors = np.split(np.asarray(snapshot, float), cuts)
         mujoco.mj_setState(self.model, self.data, state, self._state_kind)
-        self.set_servo(None if np.isnan(servo[0]) else servo)
+        self._set_velocities(None if np.isnan(servo[0]) else servo)
+        self._set_gains(*gains.reshape(2, joints))
         self._torques[:] = torques
         self.data.sensordata[:] = sensors
-        self._rows = 0
+        self._rows, self._exerted = 0, None
 
     def set_servo(self, velocities: npt.ArrayLike | None) -> None:
         """See `Engine.set_servo`."""
-        if velocities is not None and not self._servo:
-            raise EngineError("this engine was made without servos; make it with servo=True")
-        self._velocities = None if velocities is None else np.array(velocities, float)
-        if self._servo:
-            self.model.dof_frictionloss[ROOT_DOFS:] = 0.0 if velocities is None else self.torque_bounds
+        if velocities is not None:
+            self._require("velocity")
+        self._set_velocities(velocities)
+
+    def set_pd(
+        self, targets: npt.ArrayLike | None, stiffness: npt.ArrayLike = 0.0, damping: npt.ArrayLike = 0.0
+    ) -> None:
+        """See `Engine.set_pd`; for what is clamped see `mujoco_pd`."""
+        if targets is None:
+            stiffness = damping = 0.0
+        else:
+            self._require("pd")
+            self.data.ctrl[:] = targets
+        self._set_gains(stiffness, damping)
 
     def set_torques(self, torques: npt.ArrayLike) -> None:
         """See `Engine.set_torques`."""
@@ -190,6 +213,8 @@ class MujocoEngine:
             self._rows = len(self._velocities)
             write_servo(self.handle, self._velocities, 0)
         step2(self.handle)
+        if self._servo == "pd":
+            self._exerted = mujoco_pd.torques(self.model, self.data)
         self.data.xfrc_applied[:] = 0.0
 
     def foot_contacts(self) -> FootContacts:
@@ -199,6 +224,8 @@ class MujocoEngine:
 
     def servo_torques(self) -> Array:
         """See `Engine.servo_torques`."""
+        if self._exerted is not None:
+            return self._exerted.copy()
         torques = np.zeros(len(self.torque_bounds))
         torques[: self._rows] = self.data.efc_force[: self._rows]
         return torques
@@ -208,16 +235,34 @@ class MujocoEngine:
         mujoco.mj_kinematics(self.model, self.data)
         return self.data.xpos[1:].copy(), self.data.xquat[1:].copy()
 
+    def _require(self, servo: Servo) -> None:
+        if self._servo != servo:
+            raise EngineError(f"this engine was made with servo={self._servo!r}; make it with servo={servo!r}")
+
+    def _go_limp(self) -> None:
+        self._set_velocities(None)
+        self._set_gains(0.0, 0.0)
+
+    def _set_velocities(self, velocities: npt.ArrayLike | None) -> None:
+        self._velocities = None if velocities is None else np.array(velocities, float)
+        if self._servo == "velocity":
+            self.model.dof_frictionloss[ROOT_DOFS:] = 0.0 if velocities is None else self.torque_bounds
+
+    def _set_gains(self, stiffness: npt.ArrayLike, damping: npt.ArrayLike) -> None:
+        self._gains[0], self._gains[1] = stiffness, damping
+        if self._servo == "pd":
+            mujoco_pd.set_gains(self.model, self.character.armature, *self._gains)
+
     def _make_handle(self) -> MujocoHandle:
         mujoco.mj_step1(self.model, self.data)
-        library = _library()
+        functions = library()
         data = self.data
         return MujocoHandle(
-            step1=_address(library.mj_step1),
-            step2=_address(library.mj_step2),
-            forward_actuation=_address(library.mj_fwdActuation),
-            forward_acceleration=_address(library.mj_fwdAcceleration),
-            forward_constraint=_address(library.mj_fwdConstraint),
+            step1=address(functions.mj_step1),
+            step2=address(functions.mj_step2),
+            forward_actuation=address(functions.mj_fwdActuation),
+            forward_acceleration=address(functions.mj_fwdAcceleration),
+            forward_constraint=address(functions.mj_fwdConstraint),
             model=int(self.model._address),
             data=int(data._address),
             aref_slot=self._slot("efc_aref"),
@@ -239,62 +284,12 @@ class MujocoEngine:
 
     def _slot(self, field: str) -> int:
         """Address, inside the `mjData` structure, of the pointer to the constraint array `field`."""
-        if not self._servo:
+        if self._servo != "velocity":
             return 0
-        slot = int(self.data._address) + int(getattr(_mjdata_layout(), field).offset)
+        slot = int(self.data._address) + int(getattr(mjdata_layout(), field).offset)
         if ctypes.c_uint64.from_address(slot).value != getattr(self.data, field).ctypes.data:
             raise EngineError(f"MuJoCo {mujoco.__version__} lays out mjData.{field} differently than it declares")
         return slot
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    """MuJoCo's C library, the very one that the binding has loaded."""
-    folder = Path(mujoco.__file__).parent
-    candidates = sorted([*folder.glob("libmujoco.*"), *folder.glob("mujoco.dll")])
-    if not candidates:
-        raise EngineError(f"MuJoCo {mujoco.__version__}: its C library is not in {folder}")
-    return ctypes.CDLL(str(candidates[0]))
-
-
-def _address(function: Any) -> int:
-    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
-
-@functools.cache
-def _mjdata_layout() -> type[ctypes.Structure]:
-    """`mjData` as a ctypes structure, built from MuJoCo's own description of its headers."""
-    return _ctypes_structure("mjData")
-
-
-def _ctypes_structure(name: str) -> type[ctypes.Structure]:
-    from mujoco.introspect import structs
-
-    fields = [(f.name, _ctypes_type(f.type)) for f in structs.STRUCTS[name].fields]
-    return type(name, (ctypes.Structure,), {"_fields_": fields})
-
-
-_SCALARS: dict[str, Any] = {
-    "mjtNum": ctypes.c_double,
-    "int": ctypes.c_int,
-    "size_t": ctypes.c_size_t,
-    "uintptr_t": ctypes.c_size_t,
-    "uint64_t": ctypes.c_uint64,
-    "mjtSize": ctypes.c_int64,
-    "mjtBool": ctypes.c_bool,
-}
-
-
-def _ctypes_type(declared: Any) -> Any:
-    if hasattr(declared, "extents"):
-        element = _ctypes_type(declared.inner_type)
-        for extent in reversed(declared.extents):
-            element = element * extent
-        return element
-    text = str(declared)
-    if text.endswith("*") or text.endswith("* restrict"):
-        return ctypes.c_void_p
-    return _SCALARS.get(text) or _ctypes_structure(text)
 
 
 def _raise_no_warning(message: str) -> None:

@@ -33,6 +33,7 @@ class Subject:
         replay_m: position error of any segment of a motion that is replayed without a stop; None where steps are replayed
             one by one only.
         computed_root: whether the root can also be held by a computed torque.
+        pd: whether there are PD servos.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Subject:
     replay_share: float
     replay_m: float | None
     computed_root: bool
+    pd: bool
 
 
 SUBJECTS = [
@@ -59,6 +61,7 @@ SUBJECTS = [
         replay_share=1.0,
         replay_m=1e-3,
         computed_root=True,
+        pd=True,
     ),
 ]
 if has_bullet():
@@ -78,6 +81,7 @@ if has_bullet():
         replay_share=0.25,
         replay_m=None,
         computed_root=False,
+        pd=False,
     )
     SUBJECTS.append(bullet)
 

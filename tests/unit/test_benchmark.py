@@ -9,13 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry.camera import project
+from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.types import Masks
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import benchmark
-from benchmarks.rows import FALLS, cell
+from benchmarks import fits, rows
+from benchmarks.motions import Case
+from benchmarks.rows import FALLS, Row, cell, print_table
 from benchmarks.weizmann import PERSON_M, SEQUENCES, assumed_camera
 
 
@@ -74,3 +78,96 @@ def test_clips_of_another_table_are_refused(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         benchmark.main(["weizmann", "--clips", "cartwheel"])
     assert ", ".join(SEQUENCES) in capsys.readouterr().err
+
+
+def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Row]:
+    """What `tools/benchmark.py … --json` prints."""
+    assert benchmark.main([*arguments, "--json"]) == 0
+    return [Row(**json.loads(line)) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def one_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without Bullet's library."""
+
+    def without_bullet(name: str, character: object) -> object:
+        if name == "bullet":
+            raise EngineError("engine 'bullet' needs pybullet, which is not installed")
+        return make_engine(name, character)
+
+    make_engine = rows.make_engine
+    monkeypatch.setattr(rows, "make_engine", without_bullet)
+
+
+needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="DeepMimic's clips come with pybullet")
+
+
+@needs_clips
+@pytest.mark.usefixtures("one_engine")
+def test_physics_has_a_row_for_each_loop_and_dashes_for_an_absent_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    measured = rows_of(capsys, "physics", "--quick")
+    loops = {(r.name, r.engine): r.value for r in measured if "closed loop" in r.name}
+    fragments = [r for r in measured if "PD fragments" in r.name]
+    assert len(loops) == 6
+    assert all(value is None if engine == "bullet" else value > 5 for (_, engine), value in loops.items())
+    assert len(fragments) == 12
+    assert {r.name.split(", ")[1] for r in fragments} == {"PD fragments on 1 thread", "PD fragments on 2 threads"}
+    assert all(r.value > 5 and r.unit == "x" and r.engine == "mujoco" for r in fragments)
+
+
+@needs_clips
+@pytest.mark.usefixtures("one_engine")
+def test_fit_and_scaling_measure_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fits, "CASE", Case("walk", "humanoid3d_walk", time_range=(0.0, 0.2)))
+    monkeypatch.setattr(fits, "warm_up", lambda engine: None)
+    fit = rows_of(capsys, "fit", "--quick", "--workers", "1", "--seeds", "3")
+    by_engine = {e: {r.name.partition(": ")[2]: r for r in fit if r.engine == e} for e in ("mujoco", "bullet")}
+    assert all(row.value is None for row in by_engine["bullet"].values())
+    mujoco = by_engine["mujoco"]
+    assert list(mujoco) == ["joint error", "falls", "core time", "wall time", "evaluations", "peak memory"]
+    assert all(row.seed == 3 for row in fit)
+    assert 0 < mujoco["joint error"].value < 10
+    assert mujoco["falls"].value in (0, 1)
+    assert mujoco["evaluations"].value > 100
+    assert 0 < mujoco["core time"].value < 3
+    assert 0.05 < mujoco["peak memory"].value < 4
+    scaling = rows_of(capsys, "scaling", "--quick", "--engine", "mujoco")
+    assert [r.unit for r in scaling] == ["s", "s", "x"] * 2
+    for one, two, ratio in (scaling[:3], scaling[3:]):
+        assert ratio.value == pytest.approx(one.value / two.value)
+
+
+def test_memory_is_that_of_the_whole_tree() -> None:
+    hold = "import time; x = bytearray(150_000_000); time.sleep(0.5)"
+    tree = f"import subprocess, sys; {hold.replace('0.5', '0')}; subprocess.run([sys.executable, '-c', {hold!r}])"
+    _, alone = fits.watched([sys.executable, "-c", hold])
+    _, both = fits.watched([sys.executable, "-c", tree])
+    assert 150e6 < alone < 220e6
+    assert 300e6 < both < 420e6
+
+
+def test_a_command_that_fails_ends_the_table() -> None:
+    with pytest.raises(SystemExit, match="no such thing"):
+        fits.watched([sys.executable, "-c", "raise SystemExit('no such thing')"])
+
+
+def test_lines_tell_engines_apart_and_know_which_way_is_worse(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {
+        ("time", "mujoco"): (1.0, 3.0),
+        ("real time", "mujoco"): (1.0, 3.0),
+        ("real time", "bullet"): (None, None),
+    }
+    table = benchmark.TABLES["physics"]
+    print_table(table, [Row(n, e, v, "x", s) for (n, e), two in values.items() for s, v in enumerate(two)])
+    lines = capsys.readouterr().out.splitlines()[2:5]
+    assert lines == [
+        "| time | mujoco | 2.00 | 3.00 | x | 0, 1 |",
+        "| real time | mujoco | 2.00 | 1.00 | x | 0, 1 |",
+        "| real time | bullet | – | – | x | 0, 1 |",
+    ]
+
+
+def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        benchmark.main(["physics", "--engine", "havok"])
+    assert "bullet" in capsys.readouterr().err

@@ -16,7 +16,8 @@ from tiny_fit import needs_walk, tiny_capture, tiny_setup
 
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import DIVERGED_VELOCITY, start_step
+from mocap2ctrl.control.closed_loop import start_step
+from mocap2ctrl.control.law import DIVERGED_VELOCITY
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit import divergence_log
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, Capture

@@ -137,8 +137,13 @@ def test_a_diverged_run_is_data(character: Character):
 
 
 def test_without_servos_there_is_none(character: Character):
-    with pytest.raises(EngineError, match="made without servos"):
+    with pytest.raises(EngineError, match="made with servo='none'"):
         BulletEngine(character, servo=False).set_servo(np.zeros(35))
+
+
+def test_there_are_no_pd_servos(character: Character):
+    with pytest.raises(EngineError, match="has no PD servos"):
+        BulletEngine(character, servo="pd")
 
 
 def test_a_missing_library_is_said(character: Character, monkeypatch: pytest.MonkeyPatch):

@@ -14,6 +14,7 @@ from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.coordinates import coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import TIME_STEP_S
+from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import Pose, SimState
 
@@ -119,6 +120,21 @@ def test_model_has_the_characters_mass_and_limits(engine: MujocoEngine, characte
     assert tuple(names) == character.hinge_names
 
 
+def test_pairs_touch_as_collision_classes_do_to_the_bit(rolling: SimState, character: Character):
+    ends = []
+    for pairs in (True, False):
+        model = mujoco.MjModel.from_xml_string(build_mjcf(character, TIME_STEP_S, "none", pairs=pairs))
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = coordinates(rolling)
+        touching = 0
+        for _ in range(120):
+            mujoco.mj_step(model, data)
+            touching = max(touching, data.ncon)
+        ends.append(np.concatenate([data.qpos, data.qvel, data.sensordata]))
+    assert touching > 6
+    np.testing.assert_array_equal(*ends)
+
+
 def test_coordinates_and_back(rolling: SimState):
     back = state_from_coordinates(*coordinates(rolling))
     np.testing.assert_allclose(back.root_angular_velocity, rolling.root_angular_velocity, atol=1e-14)
@@ -126,9 +142,14 @@ def test_coordinates_and_back(rolling: SimState):
     np.testing.assert_array_equal(back.root_velocity, rolling.root_velocity)
 
 
-def test_a_plain_engine_refuses_servos(character: Character):
-    with pytest.raises(EngineError, match="without servos"):
-        MujocoEngine(character, servo=False).set_servo(np.zeros(35))
+@pytest.mark.parametrize("servo", ["velocity", "pd", "none", False])
+def test_an_engine_refuses_servos_that_it_was_not_made_with(character: Character, servo):
+    engine = MujocoEngine(character, servo=servo)
+    calls = {"velocity": lambda: engine.set_servo(np.zeros(35)), "pd": lambda: engine.set_pd(np.zeros(35), 1.0, 0.1)}
+    for name, call in calls.items():
+        if name != servo:
+            with pytest.raises(EngineError, match=f"make it with servo='{name}'"):
+                call()
 
 
 def test_compiled_loop_and_stepping_by_hand_agree_to_the_bit(

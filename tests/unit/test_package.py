@@ -49,6 +49,15 @@ def test_command_line_loads_no_engine_before_it_needs_one() -> None:
         assert not loaded_after(f"import mocap2ctrl.cli.main, {module}") & {"mujoco", "pybullet", "numba"}, command
 
 
+def test_help_loads_nothing_heavy_and_no_numbers() -> None:
+    code = "import sys, mocap2ctrl.cli.main as m\ntry: m.main(['--help'])\nexcept SystemExit: print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.startswith("usage: mocap2ctrl")
+    loaded = set(run.stdout.splitlines()[-1].split())
+    assert "argparse" in loaded  # the list is there
+    assert not loaded & {*HEAVY, "numpy", "rich", "jinja2", "skimage"}
+
+
 def callable_after(statement: str, name: str) -> bool:
     code = f"import mocap2ctrl\n{statement}\nprint(callable(mocap2ctrl.{name}))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)

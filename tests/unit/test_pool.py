@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control import closed_loop
+from mocap2ctrl.control import closed_loop, mujoco_loop
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, Exit
 from mocap2ctrl.errors import Mocap2CtrlError
@@ -69,11 +69,11 @@ def test_warming_up_compiles_what_evaluations_need(setup: EvaluationSetup, probl
     """Read-only arrays are another type to numba: a second variant costs each worker of a first fit many seconds."""
     with EvaluationPool(setup, 1) as pool:
         closed_loop.compile_closed_loop(pool.evaluator.engine)
-        compiled = list(closed_loop._mujoco_loop.signatures)
+        compiled = list(mujoco_loop._loop.signatures)
         pool.evaluate([(problem, samples(pool, problem, 3))])
         fixed = replace(problem, free_start=False)
         pool.evaluate([(fixed, samples(pool, fixed, 1))])
-    assert list(closed_loop._mujoco_loop.signatures) == compiled
+    assert list(mujoco_loop._loop.signatures) == compiled
 
 
 def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -> Array:

@@ -1,9 +1,8 @@
-"""The closed loop without any fit: its speed, the softness of the servo rows, and who holds the root."""
+"""The closed loop without any fit: the softness of the servo rows, and who holds the root."""
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Iterator
 
@@ -28,25 +27,6 @@ from mocap2ctrl.objective.target import joint_error
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import MotionClip, SimState
-
-
-def physics(options: argparse.Namespace) -> Iterator[Row]:
-    """Simulated seconds a second on one core: a closed loop under a dense state machine, torque bounds on, 1/120 s."""
-    character = load_character()
-    engine = MujocoEngine(character)
-    for name in ("walk", "jump", "cartwheel"):
-        clip = reference(CASES[name], character)
-        program = dense_program(clip, 0.1, clip.duration_s)
-        start, steps = start_vector(state(clip, 0)), len(clip) - 1
-        run(engine, program, start, 1)
-        repeats = 3 if options.quick else 20
-        times = []
-        for _ in range(repeats):
-            begun = time.perf_counter()
-            run(engine, program, start, steps)
-            times.append(time.perf_counter() - begun)
-        factor = steps * TIME_STEP_S / statistics.median(times)
-        yield Row(f"{name}, closed loop, real time a core", engine.name, factor, "x", None)
 
 
 def servo(options: argparse.Namespace) -> Iterator[Row]:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import EngineError
+from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.engine import Engine
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHARED = PROJECT.parent / "shared" / "data"
 """Test data that the project does not ship; tables leave out what is absent."""
 CACHE = PROJECT / "captures" / "benchmark"
 """What tables render or derive, kept from run to run."""
+ENGINES = ("mujoco", "bullet")
+"""What tables compare; one that is not there leaves dashes."""
 SPLIT = " | "
-BIGGER_IS_BETTER = ("overlap",)
+BIGGER_IS_BETTER = ("overlap", "real time", "speed-up")
 """Words in the names of quantities whose worst value is the smallest."""
 FALLS = "falls"
 """A quantity that is 1 or 0, and is printed as a count."""
@@ -50,6 +58,20 @@ class Table:
     note: str = ""
 
 
+def engine_names(options: argparse.Namespace) -> tuple[str, ...]:
+    """The engines that were asked for, or all."""
+    return tuple(options.engine or ENGINES)
+
+
+def engine_or_none(name: str, character: Character) -> Engine | None:
+    """The engine called `name`, or None where it, or its library, is not there."""
+    try:
+        return make_engine(name, character)
+    except (EngineError, ImportError) as error:
+        print(f"{name}: left out, {error}", file=sys.stderr)
+        return None
+
+
 def print_table(table: Table, rows: list[Row]) -> None:
     """Markdown."""
     if not table.heads:
@@ -63,12 +85,13 @@ def print_table(table: Table, rows: list[Row]) -> None:
 def _print_lines(rows: list[Row]) -> None:
     """For each number its median and worst over seeds."""
     print("| | engine | median | worst | unit | seeds |\n|---|---|---|---|---|---|")
-    for name in dict.fromkeys(row.name for row in rows):
-        same = [row for row in rows if row.name == name]
+    for name, engine in dict.fromkeys((row.name, row.engine) for row in rows):
+        same = [row for row in rows if (row.name, row.engine) == (name, engine)]
         values = [row.value for row in same if row.value is not None]
         seeds = ", ".join(str(row.seed) for row in same if row.seed is not None) or "–"
-        cells = (f"{statistics.median(values):.2f}", f"{max(values):.2f}") if values else ("–", "–")
-        print(f"| {name} | {same[0].engine} | {cells[0]} | {cells[1]} | {same[0].unit} | {seeds} |")
+        worst = min if any(word in name for word in BIGGER_IS_BETTER) else max
+        cells = (f"{statistics.median(values):.2f}", f"{worst(values):.2f}") if values else ("–", "–")
+        print(f"| {name} | {engine} | {cells[0]} | {cells[1]} | {same[0].unit} | {seeds} |")
 
 
 def _print_grid(table: Table, rows: list[Row]) -> None:

@@ -1,0 +1,141 @@
+"""Many short simulations under PD servos whose targets are fixed in advance: the inner loop of sampling-based control.
+
+They run in C, in MuJoCo's own threads, without a step of Python in between. A simulation is a pure function of its start and
+targets: no warm start or contact is carried over, so that a snapshot is the time, position and velocity, and a long simulation
+equals its pieces bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+from mujoco.rollout import Rollout
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import EngineError
+from mocap2ctrl.simulation import mujoco_pd
+from mocap2ctrl.simulation.coordinates import coordinates, state_from_coordinates
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.mjcf import build_mjcf
+from mocap2ctrl.simulation.pd_gains import PdGains, pd_gains
+from mocap2ctrl.types import Array, SimState
+
+DIVERGED_VELOCITY = 300.0
+"""rad/s or m/s beyond which a simulation counts as diverged, as in the closed loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fragments:
+    """P simulations of N steps, recorded every `stride` steps.
+
+    Attributes:
+        final: (P, K) snapshots of the ends, to go on from.
+        qpos: (P, F, 7 + J) root position, root quaternion and angles after `stride`, 2 `stride`, … steps.
+        diverged: (P,) whether a recorded velocity or the end is beyond all reason; what is recorded of such a simulation is then
+            not to be used.
+    """
+
+    final: Array
+    qpos: Array
+    diverged: npt.NDArray[np.bool_]
+
+
+class PdRollouts:
+    """Simulates a character's fragments on `threads` threads. A context manager: leaving it ends them."""
+
+    def __init__(
+        self,
+        character: Character,
+        gains: PdGains | None = None,
+        *,
+        threads: int = 1,
+        time_step_s: float = PD_TIME_STEP_S,
+        torque_scale: float = 1.0,
+    ) -> None:
+        """Compiles `character` and starts the threads.
+
+        Args:
+            character: who is simulated.
+            gains: of the servos; the paper's for locomotion if not given.
+            threads: how many share the simulations. Does not change the result.
+            time_step_s: seconds.
+            torque_scale: factor on the character's torque bounds.
+        """
+        if threads < 1:
+            raise EngineError(f"threads is {threads}; allowed is 1 or more")
+        self.character = character
+        self.time_step_s = time_step_s
+        self._joints = len(character.hinges)
+        self._model = mujoco.MjModel.from_xml_string(build_mjcf(character, time_step_s, "pd"))
+        mujoco_pd.set_bounds(self._model, character.torque_bounds * torque_scale)
+        self.set_gains(gains or pd_gains(character, time_step_s=time_step_s))
+        self._data = [mujoco.MjData(self._model) for _ in range(threads)]
+        self._pool = Rollout(nthread=threads if threads > 1 else 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.close()
+
+    def set_gains(self, gains: PdGains) -> None:
+        """Other gains for the simulations from now on."""
+        mujoco_pd.set_gains(self._model, self.character.armature, gains.stiffness, gains.damping)
+
+    def snapshot(self, state: SimState) -> Array:
+        """(K,) a start in `state`, at time 0."""
+        return np.concatenate([[0.0], *coordinates(state)])
+
+    def state(self, snapshot: npt.ArrayLike) -> SimState:
+        """The state of a snapshot (K,) that has not diverged."""
+        _, qpos, qvel = np.split(np.asarray(snapshot, float), [1, 8 + self._joints])
+        return state_from_coordinates(qpos, qvel)
+
+    def run(
+        self, starts: npt.ArrayLike, targets: npt.ArrayLike, steps_per_target: int = 1, *, stride: int = 1
+    ) -> Fragments:
+        """Simulates P fragments of G targets, N = G `steps_per_target` steps.
+
+        Args:
+            starts: (P, K) from `snapshot` or `Fragments.final`; (K,) or (1, K) if all begin alike.
+            targets: (P, G, J) joint angles in radians, each held for `steps_per_target` steps.
+            steps_per_target: 1 or more.
+            stride: steps between recorded frames.
+
+        Raises:
+            EngineError: shapes that do not fit, targets that are not finite. Starts may be: a divergence stays one.
+        """
+        held = np.asarray(targets, float)
+        begin = np.atleast_2d(np.asarray(starts, float))
+        self._check(begin, held, steps_per_target, stride)
+        control = np.repeat(held, steps_per_target, axis=1)
+        begin = np.broadcast_to(begin, (len(held), begin.shape[1]))
+        chunk = max(1, len(held) // (10 * len(self._data)))
+        states, _ = self._pool.rollout(
+            [self._model], self._data, np.ascontiguousarray(begin), control, chunk_size=chunk
+        )
+        final = states[:, -1]
+        recorded = states[:, stride - 1 :: stride]
+        velocities = np.concatenate([recorded, final[:, None]], axis=1)[..., 8 + self._joints :]
+        reasonable = np.all(np.abs(velocities) < DIVERGED_VELOCITY, axis=(1, 2))  # False for NaN
+        return Fragments(final.copy(), recorded[..., 1 : 8 + self._joints].copy(), ~reasonable)
+
+    def _check(self, starts: Array, targets: Array, steps_per_target: int, stride: int) -> None:
+        size = 14 + 2 * self._joints
+        if targets.ndim != 3 or targets.shape[2] != self._joints or 0 in targets.shape:
+            raise EngineError(f"targets have shape {targets.shape}; expected (fragments, targets, {self._joints})")
+        if not np.all(np.isfinite(targets)):  # MuJoCo would take zeros instead
+            raise EngineError("targets hold NaN or infinite values; expected finite numbers")
+        if starts.ndim != 2 or starts.shape[1] != size or len(starts) not in (1, len(targets)):
+            raise EngineError(f"starts have shape {starts.shape}; expected ({len(targets)}, {size})")
+        if steps_per_target < 1 or stride < 1:
+            raise EngineError(
+                f"steps_per_target is {steps_per_target} and stride {stride}; allowed is 1 or more for both"
+            )
