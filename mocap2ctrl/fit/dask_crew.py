@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.errors import ConfigError, FitError
 from mocap2ctrl.fit.crew import Crew
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 CONNECT_S = 5.0
 """How long a scheduler may take to answer, and to have a worker."""
+
+LOOK_S = 30.0
+"""How long it may take a worker to import this package and look at its versions."""
 
 DESERTED_S = 60.0
 """How long a fit waits for a worker when all have left; nannies bring them back within seconds."""
@@ -59,7 +63,7 @@ class DaskCluster(Crew):
 
     def _has_workers(self) -> bool:
         try:
-            return self._client.status == "running" and bool(self._client.scheduler_info()["workers"])
+            return self._client.status == "running" and bool(_within(CONNECT_S, self._client.scheduler_info)["workers"])
         except OSError:  # nobody answers
             return False
 
@@ -116,7 +120,8 @@ def _connected(make_client: type[Client], address: str) -> Iterator[Client]:
     try:
         yield client
     finally:
-        client.close(timeout=CONNECT_S)
+        with suppress(TimeoutError):
+            _within(CONNECT_S, client.close)
 
 
 def _check_workers(client: Client, address: str) -> None:
@@ -127,7 +132,10 @@ def _check_workers(client: Client, address: str) -> None:
         raise ConfigError(f"scheduler {address}: has no workers; start some with 'dask worker {address}'") from error
     try:
         # The scheduler unpickles what it passes on.
-        found = [client.run_on_scheduler(versions), *client.run(versions).values()]
+        found = [
+            _within(LOOK_S, lambda: client.run_on_scheduler(versions)),
+            *_within(LOOK_S, lambda: client.run(versions)).values(),
+        ]
     except Exception as error:  # whatever keeps them from finding or running it
         raise FitError(
             f"{address}: the scheduler or a worker cannot run this mocap2ctrl ({type(error).__name__}: {error}); install the same "
@@ -135,6 +143,24 @@ def _check_workers(client: Client, address: str) -> None:
         ) from error
     for theirs in found:
         refuse_other_versions(theirs)
+
+
+def _within(seconds: float, call: Callable[[], Any]) -> Any:
+    """What `call` returns or raises; most of the client's calls wait for ever when the other side stands still.
+
+    Raises:
+        TimeoutError: it has not returned in time.
+    """
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(seconds)
 
 
 @contextmanager

@@ -77,23 +77,6 @@ def test_the_same_bits_as_here(tmp_path: Path, character: Character, cluster: Cl
     assert 0.0 < outcome.remote_s < outcome.core_s
 
 
-def test_workers_of_one_process_keep_their_engines_apart(
-    tmp_path: Path, character: Character, cluster: Cluster, plain: FitOutcome
-) -> None:
-    """Two fits at the same time on the same workers."""
-    outcomes: dict[str, FitOutcome] = {}
-
-    def fit(name: str) -> None:
-        outcomes[name] = dask_fit(tmp_path / name, character, cluster.address)
-
-    threads = [threading.Thread(target=fit, args=(name,)) for name in "ab"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60.0)
-    assert all(same_files(outcomes[name], plain) for name in "ab")
-
-
 def test_by_the_command_line(tmp_path: Path, cluster: Cluster) -> None:
     """One object on stdout, nothing of Dask's on stderr."""
     program = (
@@ -159,22 +142,28 @@ def test_a_task_that_kills_its_workers_ends_the_fit_with_advice(
         dask_fit(tmp_path / "walk", character, lonely.address)
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["workers", "scheduler"])
+@pytest.mark.parametrize("what", ["workers die", "scheduler dies", "scheduler stands still"])
 def test_when_all_are_gone_the_fit_ends_and_can_be_resumed(
     tmp_path: Path,
     character: Character,
     lonely: Cluster,
     plain: FitOutcome,
     monkeypatch: pytest.MonkeyPatch,
-    whole: bool,
+    what: str,
 ) -> None:
     monkeypatch.setattr(dask_crew, "DESERTED_S", 1.0)
     monkeypatch.setattr(pool, "LOOK_EVERY_S", 0.2)
 
     def kill(progress: FitProgress) -> None:
-        if progress.stage == 2:
-            for process in (*lonely.workers, *([lonely.scheduler] if whole else [])):
-                kill_group(process)
+        if progress.stage != 2:
+            return
+        monkeypatch.setattr(dask_crew, "CONNECT_S", 0.5)
+        if what == "scheduler stands still":
+            os.killpg(lonely.scheduler.pid, signal.SIGSTOP)
+        elif what == "scheduler dies":
+            kill_group(lonely.scheduler)
+        else:
+            kill_group(*lonely.workers)
 
     begun = time.monotonic()
     with pytest.raises(FitError, match=r"--resume"):
