@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +12,8 @@ from mocap2ctrl.types import Array, Camera
 
 def world_to_camera(camera: Camera) -> Array:
     """(3, 3) rotation matrix R: a world point X is at R X + t in the camera's frame."""
+    import cv2  # here, so that workers do without where there is no video
+
     matrix: Array = np.asarray(cv2.Rodrigues(np.array(camera.rotation))[0], float)
     return matrix
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -14,6 +13,8 @@ SAME_FRAME = 1e-3
 
 def signed_distances(masks: Masks) -> Array:
     """(T, H, W) distance in pixels of each pixel's centre from the outline of its mask, negative inside."""
+    import cv2  # here, so that workers do without where there is no video
+
     result = np.empty(masks.shape)
     for mask, out in zip(masks.astype(np.uint8), result, strict=True):
         padded = np.pad(mask, 1)  # a mask that touches the border ends there

@@ -124,12 +124,13 @@ def test_fit_and_scaling_measure_commands(capsys: pytest.CaptureFixture[str], mo
     by_engine = {e: {r.name.partition(": ")[2]: r for r in fit if r.engine == e} for e in ("mujoco", "bullet")}
     assert all(row.value is None for row in by_engine["bullet"].values())
     mujoco = by_engine["mujoco"]
-    assert list(mujoco) == ["joint error", "falls", "core time", "wall time", "evaluations", "peak memory"]
+    assert list(mujoco)[:4] == ["joint error", "falls", "core time", "wall time"]
+    for what in ("core time", "wall time"):
+        assert 0 < mujoco[what].value < mujoco[f"{what} of the command"].value < 5
     assert all(row.seed == 3 for row in fit)
     assert 0 < mujoco["joint error"].value < 10
     assert mujoco["falls"].value in (0, 1)
     assert mujoco["evaluations"].value > 100
-    assert 0 < mujoco["core time"].value < 3
     assert 0.05 < mujoco["peak memory"].value < 4
     scaling = rows_of(capsys, "scaling", "--quick", "--engine", "mujoco")
     assert [r.unit for r in scaling] == ["s", "s", "x"] * 2

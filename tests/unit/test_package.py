@@ -58,6 +58,10 @@ def test_help_loads_nothing_heavy_and_no_numbers() -> None:
     assert not loaded & {*HEAVY, "numpy", "rich", "jinja2", "skimage"}
 
 
+def test_workers_load_neither_video_nor_plots() -> None:
+    assert not loaded_after("import mocap2ctrl.fit.pool") & {"pybullet", "matplotlib", "cv2", "av", "cma"}
+
+
 def callable_after(statement: str, name: str) -> bool:
     code = f"import mocap2ctrl\n{statement}\nprint(callable(mocap2ctrl.{name}))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
