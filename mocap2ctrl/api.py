@@ -12,7 +12,7 @@ from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.evaluation import mjcf
-from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds
+from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
 from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
@@ -36,7 +36,7 @@ from mocap2ctrl.fit.inputs import (
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
 
@@ -53,6 +53,7 @@ class FitResult:
         evaluation: against what it was fitted to, and a video's reference if one was given.
         replay: the simulation that was evaluated.
         warnings: what a user should know before trusting the numbers.
+        elsewhere: the same controller in the other engines, by name.
     """
 
     capture: Capture
@@ -60,6 +61,7 @@ class FitResult:
     evaluation: Evaluation
     replay: Replay
     warnings: tuple[str, ...]
+    elsewhere: Mapping[str, Evaluation]
 
 
 def fit(
@@ -145,23 +147,26 @@ def fit(
     core = cpu_seconds() - cpu + outcome.remote_s
     outcome = replace(outcome, wall_s=time.perf_counter() - begun, core_s=core)  # masks and track included
     evaluation, replayed = evaluate(outcome.capture, reference=reference)
+    elsewhere = cross_check(outcome.capture, reference=reference)
     warnings = (
         *video_warnings(outcome.capture, evaluation, replayed),
+        *engine_warnings(outcome.capture, evaluation, elsewhere),
         *loaded.warnings,
         *capture_warnings(outcome.capture, reference),
     )
     effort = {"evaluations": outcome.evaluations, "wall_s": outcome.wall_s, "core_s": outcome.core_s}
+    verdicts = {f"in_{name}": verdict(other) for name, other in elsewhere.items()}
     seen_by = loaded if isinstance(loaded, LoadedSilhouettes) else None
     write_outputs(
         outcome.capture,
         evaluation,
         replayed,
-        effort,
+        {**effort, **verdicts},
         warnings,
         footage=None if seen_by is None else footage_of(seen_by),
         notes=() if seen_by is None else seen_by.notes,
     )
-    return FitResult(outcome.capture, outcome, evaluation, replayed, warnings)
+    return FitResult(outcome.capture, outcome, evaluation, replayed, warnings, elsewhere)
 
 
 TellInput = Callable[[LoadedMotion | LoadedSilhouettes], None]
@@ -239,6 +244,23 @@ def evaluate(
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)
     return evaluate_replay(capture.character, run, clip, points), run
+
+
+def cross_check(capture: Capture, *, reference: Path | str | None = None) -> dict[str, Evaluation]:
+    """A capture's controller in each engine that is installed beside the one it was fitted in, by name; see `evaluate`."""
+    others = [name for name in available_engines() if name != capture.engine_name]
+    return {name: evaluate(capture, reference=reference, engine=name)[0] for name in others}
+
+
+def engine_warnings(capture: Capture, evaluation: Evaluation, elsewhere: Mapping[str, Evaluation]) -> tuple[str, ...]:
+    """Sentences on controllers that survive in one simulator only."""
+    if evaluation.fell:
+        return ()
+    return tuple(
+        f"in engine {name!r} the controller falls at {other.fell_at_s:.2f} s: it depends on details of {capture.engine_name!r}"
+        for name, other in elsewhere.items()
+        if other.fell_at_s is not None
+    )
 
 
 def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:

@@ -6,6 +6,7 @@
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
     python tools/benchmark.py scaling                       what a second worker is worth
+    python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed
     python tools/benchmark.py actuation                     who holds the root: dense tracking without any fit
 
@@ -22,8 +23,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import fits, loops, motions, physics, videos, weizmann
-from benchmarks.rows import ENGINES, Row, Table, print_table
+from benchmarks import carry, fits, loops, motions, physics, videos, weizmann
+from benchmarks.rows import Row, Table, print_table
+
+from mocap2ctrl.simulation.choose import ENGINES
 
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
@@ -32,6 +35,7 @@ TABLES = {
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
+    "carry": Table(carry.carry, ("world",), note=carry.NOTE),
     "servo": Table(loops.servo, ("solimp",)),
     "actuation": Table(loops.actuation, ("motion", "root held by", "α", "γ / 120")),
 }

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="compare with this motion (for a video's capture also a truth.npz) instead of the one it was fitted to",
     )
-    parser.add_argument("--engine", help="simulate in this engine instead of the one it was fitted in")
+    parser.add_argument(
+        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+    )
     add_json(parser)
 
 
@@ -42,13 +44,18 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.evaluation.video import video_warnings
 
     capture = api.load(options.capture)
+    engine = options.engine or capture.engine_name
     evaluation, replay = api.evaluate(capture, reference=options.reference, engine=options.engine)
     for warning in (*video_warnings(capture, evaluation, replay), *api.capture_warnings(capture, options.reference)):
         note(f"note: {warning}")
     if options.json:
-        print_json(asdict(evaluation))
+        print_json({**asdict(evaluation), "engine": engine})
         return 0
     print(f"frames                {evaluation.frames:6d}     (15 joints, not aligned unless it says so)")
+    print(
+        f"engine                {engine}"
+        + ("" if engine == capture.engine_name else f" (fitted in {capture.engine_name})")
+    )
     for label, name, unit in ROWS:
         value = getattr(evaluation, name)
         if value is not None:

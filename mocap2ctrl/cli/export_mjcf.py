@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keyframes a second, a divisor of the simulation's rate (default: the fit's)",
     )
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
-    parser.add_argument("--engine", help="simulate in this engine instead of the one it was fitted in")
+    parser.add_argument(
+        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     add_json(parser)
 

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="tcp://HOST:PORT|mpi",
         help="evaluate on a Dask cluster, or in an MPI job, instead of processes on this machine; see docs/running.md",
     )
-    parser.add_argument("--engine", default="mujoco", help="physics engine (default: mujoco)")
+    parser.add_argument("--engine", default="mujoco", help="physics engine: mujoco (default) or bullet")
     parser.add_argument(
         "--prior",
         default="auto",
@@ -145,6 +145,10 @@ def run(options: argparse.Namespace) -> int:
                 "joint_error_cm": evaluation.joint_error_cm,
                 "silhouette_iou": evaluation.silhouette_iou,
                 "fell": evaluation.fell,
+                "elsewhere": {
+                    name: {"joint_error_cm": other.joint_error_cm, "fell": other.fell, "fell_at_s": other.fell_at_s}
+                    for name, other in result.elsewhere.items()
+                },
                 "states": len(result.capture.finished_controller().states),
                 "evaluations": outcome.evaluations,
                 "diverged": outcome.diverged,
@@ -161,6 +165,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_summary(result: FitResult) -> None:
+    from mocap2ctrl.evaluation.metrics import verdict
+
     evaluation, outcome, folder = result.evaluation, result.outcome, result.capture.folder
     fell = f"fell at {evaluation.fell_at_s:.2f} s" if evaluation.fell_at_s is not None else "no fall"
     if evaluation.silhouette_iou is not None:
@@ -175,6 +181,8 @@ def _print_summary(result: FitResult) -> None:
     if evaluation.track_joint_error_cm is not None:
         aligned = f"{evaluation.track_root_aligned_error_cm:.1f} cm root-aligned"
         print(f"of that the track: {evaluation.track_joint_error_cm:.1f} cm ({aligned})")
+    for name, other in result.elsewhere.items():
+        print(f"in engine {name}: {verdict(other)}")
     print(
         f"{len(result.capture.finished_controller().states)} states, {outcome.evaluations:,} evaluations, "
         f"{outcome.wall_s:.0f} s ({outcome.core_s / 60:.1f} core-minutes)\n"

@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--push-for", type=number(0.01, 60.0), default=0.4, metavar="S", help="how long (default: 0.4 s)"
     )
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
-    parser.add_argument("--engine", help="simulate in this engine instead of the one it was fitted in")
+    parser.add_argument(
+        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+    )
     parser.add_argument(
         "--diverged",
         type=whole(1, 9999),

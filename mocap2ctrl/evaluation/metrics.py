@@ -62,6 +62,15 @@ class Evaluation:
     track_source_error_cm: float | None = None
 
 
+def verdict(evaluation: Evaluation) -> str:
+    """An evaluation in a few words: error, against the track where no motion is known, and fall."""
+    error, against = evaluation.joint_error_cm, ""
+    if error is None:
+        error, against = evaluation.track_error_cm, " from the track"
+    fell = "no fall" if evaluation.fell_at_s is None else f"fell at {evaluation.fell_at_s:.2f} s"
+    return fell if error is None else f"{error:.1f} cm{against}, {fell}"
+
+
 def judged_seconds(reference: MotionClip) -> float:
     """How long a controller is judged: one second past the end, or to the end for clips that stop in mid-stride."""
     return reference.duration_s + (1.0 if reference.ends_standing else 0.0)

@@ -19,7 +19,7 @@ from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
 from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.types import Array
 
-CHUNK = 6
+CHUNK = 9
 """Parameter vectors a task: small enough to balance workers, large enough to hide the cost of a message."""
 
 LOOK_EVERY_S = 2.0

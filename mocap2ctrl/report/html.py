@@ -43,6 +43,8 @@ NUMBERS: dict[str, Headline] = {
     "source_error_cm": Headline("error against the source", "cm", "{:.1f}", "its own joints, other proportions"),
     "track_joint_error_cm": Headline("the track's joint error", "cm", "{:.1f}", "what seeing alone has lost"),
     "fell": Headline("fell"),
+    "in_mujoco": Headline("in MuJoCo", "", "{}", "the same controller in the other engine"),
+    "in_bullet": Headline("in Bullet", "", "{}", "the same controller in the other engine"),
     "states": Headline("states"),
     "states_per_second": Headline("states a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
     "evaluations": Headline("evaluations", "", "{:,}"),

@@ -35,7 +35,18 @@ FILES = (
     "log.jsonl",
     "checkpoint/journal.bin",
 )
-KEYS = {"capture", "joint_error_cm", "silhouette_iou", "fell", "states", "evaluations", "diverged", "wall_s", "core_s"}
+KEYS = {
+    "capture",
+    "joint_error_cm",
+    "silhouette_iou",
+    "fell",
+    "elsewhere",
+    "states",
+    "evaluations",
+    "diverged",
+    "wall_s",
+    "core_s",
+}
 
 
 def points_of(clip: MotionClip, character: Character) -> Array:

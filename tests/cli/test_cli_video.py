@@ -20,7 +20,18 @@ from mocap2ctrl.fit.inputs import VIDEO_PRIORS
 from mocap2ctrl.motion.npz import read_motion
 
 SAMPLE = Path(__file__).resolve().parents[2] / "video" / "walk.mp4"
-KEYS = {"capture", "joint_error_cm", "silhouette_iou", "fell", "states", "evaluations", "diverged", "wall_s", "core_s"}
+KEYS = {
+    "capture",
+    "joint_error_cm",
+    "silhouette_iou",
+    "fell",
+    "elsewhere",
+    "states",
+    "evaluations",
+    "diverged",
+    "wall_s",
+    "core_s",
+}
 
 
 @pytest.fixture(scope="session")

@@ -75,9 +75,17 @@ def measures(fitted: Fitted | None) -> dict[str, tuple[float | None, str]]:
     def value(name: str, factor: float = 1.0) -> float | None:
         return None if said.get(name) is None else factor * float(said[name])
 
+    others = list(said.get("elsewhere", {}).values())
+
+    def elsewhere(name: str) -> float | None:
+        return float(others[0][name]) if others and others[0][name] is not None else None
+
     return {
         "joint error": (value("joint_error_cm"), "cm"),
         "falls": (value("fell"), ""),
+        "in the other engine: joint error": (elsewhere("joint_error_cm"), "cm"),
+        "in the other engine: falls": (elsewhere("fell"), ""),
+        "in the other engine: falls at": (elsewhere("fell_at_s"), "s"),
         "core time": (value("core_s", 1 / 60), "min"),
         "wall time": (value("wall_s", 1 / 60), "min"),
         "core time of the command": (None if fitted is None else fitted.core_s / 60, "min"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import EngineError
-from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.choose import ENGINES, make_engine
 from mocap2ctrl.simulation.engine import Engine
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -19,8 +19,6 @@ SHARED = PROJECT.parent / "shared" / "data"
 """Test data that the project does not ship; tables leave out what is absent."""
 CACHE = PROJECT / "captures" / "benchmark"
 """What tables render or derive, kept from run to run."""
-ENGINES = ("mujoco", "bullet")
-"""What tables compare; one that is not there leaves dashes."""
 SPLIT = " | "
 BIGGER_IS_BETTER = ("overlap", "real time", "speed-up")
 """Words in the names of quantities whose worst value is the smallest."""
