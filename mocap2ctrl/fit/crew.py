@@ -21,12 +21,14 @@ class Crew:
     """Evaluates in this process itself, without workers; what others override.
 
     Attributes:
+        shared: whether this process evaluates beside the workers, instead of waiting for them.
         remote: whether the operating system does not count the workers' processor time as this process's children's.
         broken: exceptions by which an executor says that its workers are gone.
         attempts: executors that are tried in one generation before the fit is given up.
         advice: what happened and what to do then.
     """
 
+    shared = False
     remote = False
     broken: tuple[type[BaseException], ...] = ()
     attempts = 1
@@ -35,6 +37,10 @@ class Crew:
     def executor(self) -> Executor | None:
         """Runs tasks; None to run them in this process. The same one until `release`."""
         return None
+
+    def capacity(self) -> int:
+        """How many tasks the workers of a shared crew should have at a time: those at work, and the next ones."""
+        return 0
 
     def check(self) -> None:
         """Called now and then while tasks are waited for.
@@ -48,8 +54,9 @@ class Crew:
 
 
 class LocalProcesses(Crew):
-    """Processes on this machine, started afresh so that they share no state, and replaced when one dies."""
+    """Processes on this machine, this one among them. The others start afresh, so that they share no state; one that dies is replaced."""
 
+    shared = True
     broken = (BrokenProcessPool,)
     attempts = 3
     advice = (
@@ -58,8 +65,8 @@ class LocalProcesses(Crew):
     )
 
     def __init__(self, workers: int) -> None:
-        """They start with the first evaluation."""
-        self._workers = workers
+        """`workers` counts this process. The others start with the first evaluation."""
+        self._others = workers - 1
         self._executor: ProcessPoolExecutor | None = None
 
     def executor(self) -> Executor:
@@ -67,10 +74,14 @@ class LocalProcesses(Crew):
         if self._executor is None:
             with _interrupts_ignored():
                 self._executor = ProcessPoolExecutor(
-                    self._workers, mp_context=get_context("spawn"), initializer=_start_worker
+                    self._others, mp_context=get_context("spawn"), initializer=_start_worker
                 )
                 self._executor.submit(os.getpid)  # starts all now, while they inherit that interrupts are ignored
         return self._executor
+
+    def capacity(self) -> int:
+        """See `Crew.capacity`."""
+        return 2 * self._others
 
     def release(self) -> None:
         """See `Crew.release`."""
@@ -106,7 +117,7 @@ def _end_with_parent() -> None:
 
 
 def local_crew(workers: int) -> Crew:
-    """`workers` processes on this machine; one is this process itself.
+    """`workers` processes on this machine, this one among them.
 
     Raises:
         ConfigError: fewer than one.

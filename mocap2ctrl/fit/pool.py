@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, wait
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +15,7 @@ from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.judgement import Judgement, joined, judge
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
+from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
 from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.types import Array
@@ -65,6 +66,7 @@ class EvaluationPool:
         self._crew = local_crew(crew) if isinstance(crew, int) else crew
         self._journal, self._witness = journal, witness
         self._compiled = False
+        self._sharing: Sharing | None = None
 
     def __enter__(self) -> EvaluationPool:
         return self
@@ -111,24 +113,33 @@ class EvaluationPool:
         self._compiled = True
 
     def _judgements(self, tasks: Sequence[Task]) -> list[Judgement]:
-        """Of each task. Workers that do not have the setup say so, and are sent it."""
-        if self._crew.executor() is None:
+        """Of each task, by whoever is there."""
+        executor = self._crew.executor()
+        if executor is None:
             return [judge(self.evaluator, *task) for task in tasks]
-        answers = self._ask([(self._key, task) for task in tasks])
+        return self._shared(executor, tasks) if self._crew.shared else self._handed_out(executor, tasks)
+
+    def _shared(self, executor: Executor, tasks: Sequence[Task]) -> list[Judgement]:
+        """By workers and this process."""
+        if self._sharing is None or self._sharing.executor is not executor:
+            self._sharing = Sharing(executor, self._crew.capacity(), self._key, self._setup, self.evaluator)
+        return self._sharing.judgements(tasks)
+
+    def _handed_out(self, executor: Executor, tasks: Sequence[Task]) -> list[Judgement]:
+        """All by the workers. Those that do not have the setup say so, and are sent it."""
+        answers = self._ask(executor, [(self._key, task) for task in tasks])
         lacking = [i for i, answer in enumerate(answers) if answer.judgement is None]
         for i in lacking:
             refuse_other_versions(answers[i].versions)
-        for i, answer in zip(lacking, self._ask([(self._key, tasks[i], self._setup) for i in lacking]), strict=True):
+        again = self._ask(executor, [(self._key, tasks[i], self._setup) for i in lacking])
+        for i, answer in zip(lacking, again, strict=True):
             answers[i] = answer
         if self._crew.remote:
             self.remote_s += sum(answer.cpu_s for answer in answers)
         return [answer.judgement for answer in answers if answer.judgement is not None]
 
-    def _ask(self, questions: Sequence[tuple[Any, ...]]) -> list[Answer]:
+    def _ask(self, executor: Executor, questions: Sequence[tuple[Any, ...]]) -> list[Answer]:
         """Answers to `work`'s arguments, in order."""
-        executor = self._crew.executor()
-        if executor is None:
-            raise RuntimeError("a crew without an executor was asked")
         futures = [executor.submit(work, *arguments) for arguments in questions]
         try:
             waiting = set(futures)

@@ -230,7 +230,7 @@ def test_workers_that_die_again_and_again_end_the_fit_with_advice(setup: Evaluat
             EvaluationPool(setup, 2) as pool,
             pytest.raises(Mocap2CtrlError, match=r"died.*--resume and fewer --workers"),
         ):
-            pool.evaluate([(problem, samples(pool, problem, 12))])
+            pool.evaluate([(problem, samples(pool, problem, 600))])
     finally:
         done.set()
         killer.join()
