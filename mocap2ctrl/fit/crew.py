@@ -54,7 +54,7 @@ class Crew:
 
 
 class LocalProcesses(Crew):
-    """Processes on this machine, this one among them. The others start afresh, so that they share no state; one that dies is replaced."""
+    """Processes on this machine, this one among them. The others start afresh and share no state; one that dies is replaced."""
 
     shared = True
     broken = (BrokenProcessPool,)
