@@ -73,6 +73,7 @@ def fit(
     workers: int | None = None,
     scheduler: str | None = None,
     engine: str = "mujoco",
+    also_in: str | None = None,
     prior: str = "auto",
     height_m: float | None = None,
     time_range: tuple[float, float] | None = None,
@@ -102,6 +103,8 @@ def fit(
         workers: processes on this machine; all cores if not given. Does not change the result.
         scheduler: evaluate on a cluster instead: `tcp://HOST:PORT` of a Dask scheduler, or `mpi` in an MPI job.
         engine: name of the physics engine.
+        also_in: name of another engine in which every controller is judged too, so that the result performs in both; costs are the
+            means over the two.
         prior: `auto`, `none`, or the name or path of a pose prior; `auto` is none for a motion and, for a video, which
             cannot do without one, the activity's under which the track is most likely.
         height_m: of the simulated body.
@@ -135,7 +138,17 @@ def fit(
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
     character = load_character(height_m=height_m)
     make_engine(engine, character)
-    run = {"engine": engine, "torque_scale": float(torque_scale), "cycles": cycles, "command": command}
+    if also_in is not None:
+        if also_in == engine:
+            raise ConfigError(f"the fit is in engine {engine!r} and also in {also_in!r}; name another one, or none")
+        make_engine(also_in, character)
+    run = {
+        "engine": engine,
+        "also_in": [] if also_in is None else [also_in],
+        "torque_scale": float(torque_scale),
+        "cycles": cycles,
+        "command": command,
+    }
     if seen:
         run["allow_ground"] = allow_ground
     folder = Path(output) if output is not None else Path("captures") / input_name(source)

@@ -52,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", default="mujoco", help="physics engine: mujoco (default) or bullet")
     parser.add_argument(
+        "--also-in", metavar="ENGINE", help="judge every controller in this engine too: the result performs in both"
+    )
+    parser.add_argument(
         "--prior",
         default="auto",
         metavar="auto|NAME|none",
@@ -115,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers,
             scheduler=options.scheduler,
             engine=options.engine,
+            also_in=options.also_in,
             prior=options.prior,
             height_m=options.height,
             time_range=tuple(options.time_range) if options.time_range else None,

@@ -99,6 +99,11 @@ class Capture:
         return str(self.run.get("engine", "mujoco"))
 
     @property
+    def also_in(self) -> tuple[str, ...]:
+        """Further engines that the controller was fitted in at the same time."""
+        return tuple(self.run.get("also_in", ()))
+
+    @property
     def torque_scale(self) -> float:
         """The factor on torque bounds that the controller was fitted with."""
         return float(self.run.get("torque_scale", 1.0))
@@ -285,9 +290,15 @@ def _load_config(path: Path) -> tuple[Mapping[str, Any], FitConfig]:
             raise CaptureError(f"{path}: the table [{name}] is missing; restore the file or fit anew")
     run = table["run"]
     engine, scale, cycles = run.get("engine", "mujoco"), run.get("torque_scale", 1.0), run.get("cycles", 1)
-    ground = run.get("allow_ground", False)
+    ground, also_in = run.get("allow_ground", False), run.get("also_in", [])
     for name, value, allowed, valid in (
         ("engine", engine, "an engine's name", isinstance(engine, str)),
+        (
+            "also_in",
+            also_in,
+            "a list of engines' names",
+            isinstance(also_in, list) and all(isinstance(n, str) for n in also_in),
+        ),
         ("torque_scale", scale, "a number from 0.01 to 10", _is_number(scale) and 0.01 <= scale <= 10),
         ("cycles", cycles, "a whole number from 1 on", _is_number(cycles) and cycles >= 1 and cycles % 1 == 0),
         ("allow_ground", ground, "true or false", isinstance(ground, bool)),

@@ -12,7 +12,7 @@ from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Control
 from mocap2ctrl.fit.batch import BatchResult, Generation, optimise
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, state_entry_snapshot
+from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, mean_terms, state_entry_snapshots
 from mocap2ctrl.objective.terms import total
 from mocap2ctrl.types import SimState
 
@@ -112,15 +112,18 @@ def last_states_problem(
     free = tuple(range(first, len(controller.states)))
     if first == 0:
         return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, config.spreads, label)
-    snapshot = state_entry_snapshot(evaluator, controller, first, end_frame)
+    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end_frame)
     frame = min(frame_after(snapshot, evaluator.stride), end_frame)
-    return Problem(controller, free, False, snapshot, frame, end_frame, config.spreads, label)
+    return Problem(controller, free, False, snapshot, frame, end_frame, config.spreads, label, tuple(elsewhere))
 
 
 def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) -> float:
     """E of a controller, simulated from the start over frames 0 to `end_frame`; structures of any size compare."""
-    rollouts = evaluator.rollout(controller, end_frame)
-    return float(total(evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame))[0])
+    found = [
+        evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame)
+        for rollouts in evaluator.rollouts(controller, end_frame)
+    ]
+    return float(total(mean_terms(found))[0])
 
 
 def _best(evaluator: Evaluator, results: list[BatchResult], end_frame: int) -> tuple[Controller, float]:

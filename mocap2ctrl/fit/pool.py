@@ -8,7 +8,6 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, wait
 from types import TracebackType
 from typing import Any
 
-from mocap2ctrl.control.closed_loop import compile_closed_loop
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
@@ -17,7 +16,6 @@ from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
-from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.types import Array
 
 CHUNK = 9
@@ -107,9 +105,7 @@ class EvaluationPool:
     def _compile(self) -> None:
         """Once here, so that workers on this machine find it in the cache."""
         if not self._compiled:
-            compile_closed_loop(self.evaluator.engine)
-            if self.evaluator.objective.view is not None:
-                compile_silhouettes(self.evaluator.objective.view)
+            self.evaluator.compile()
         self._compiled = True
 
     def _judgements(self, tasks: Sequence[Task]) -> list[Judgement]:

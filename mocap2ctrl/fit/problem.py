@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import Rollouts, run, start_step, start_vector
+from mocap2ctrl.control.closed_loop import Rollouts, compile_closed_loop, run, start_step, start_vector
 from mocap2ctrl.control.controller import (
     ALPHA_RANGE,
     BALANCE_RANGES,
@@ -23,6 +24,7 @@ from mocap2ctrl.control.controller import (
 from mocap2ctrl.control.law import Program
 from mocap2ctrl.control.parameters import Parameter, ParameterSpec
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.objective.terms import Objective, TermValue
 from mocap2ctrl.prior.pca import IdentityPrior, Prior
 from mocap2ctrl.simulation.engine import Engine
@@ -66,6 +68,7 @@ class Problem:
         first_frame, end_frame: the window that the objective sees, in the target's frames.
         spreads: of the first generation.
         label: for logs.
+        snapshots_elsewhere: (K,) the same moment in each of the evaluator's other engines; none where the start is free.
     """
 
     controller: Controller
@@ -76,6 +79,7 @@ class Problem:
     end_frame: int
     spreads: Spreads
     label: str
+    snapshots_elsewhere: tuple[Array, ...] = ()
 
 
 def declare(problem: Problem, character: Character, prior: Prior) -> ParameterSpec:
@@ -238,10 +242,11 @@ def programs(
     return program
 
 
-def starts(problem: Problem, values: Array, spec: ParameterSpec, joints: int) -> Array:
-    """(P, K) start vectors of parameter vectors (P, N); the shared snapshot where the start is not free."""
+def starts(problem: Problem, values: Array, spec: ParameterSpec, joints: int, snapshot: Array | None = None) -> Array:
+    """(P, K) start vectors of parameter vectors (P, N); the problem's snapshot, or another, where the start is not free."""
     if not problem.free_start:
-        return np.broadcast_to(problem.snapshot, (len(values), len(problem.snapshot)))
+        snapshot = problem.snapshot if snapshot is None else snapshot
+        return np.broadcast_to(snapshot, (len(values), len(snapshot)))
     return np.array([start_vector(decode_start(problem.controller.start, x, spec, joints)) for x in values])
 
 
@@ -254,30 +259,47 @@ class Evaluator:
         objective: judges.
         prior: decodes target poses.
         stride: simulation steps a frame of the objective.
+        others: engines that controllers have to please too: every cost is the mean over all engines.
     """
 
     engine: Engine
     objective: Objective
     prior: Prior
     stride: int
+    others: tuple[Engine, ...] = ()
 
     def spec(self, problem: Problem) -> ParameterSpec:
         """The parameters of `problem`."""
         return declare(problem, self.engine.character, self.prior)
 
-    def simulate(self, problem: Problem, spec: ParameterSpec, x: Array) -> Rollouts:
-        """Rollouts of feasible parameter vectors (P, N) of `spec` over the problem's window."""
+    def simulate(self, problem: Problem, spec: ParameterSpec, x: Array) -> Iterator[Rollouts]:
+        """Rollouts of feasible parameter vectors (P, N) of `spec` over the problem's window, in one engine after the other."""
         character = self.engine.character
         program = programs(problem, x, character, self.prior, spec, self.engine.time_step_s)
-        begin = starts(problem, x, spec, len(character.hinges))
-        return run(self.engine, program, begin, problem.end_frame * self.stride, stride=self.stride)
+        snapshots = (None, *(problem.snapshots_elsewhere or [None] * len(self.others)))
+        for engine, snapshot in zip(self.engines, snapshots, strict=True):
+            begin = starts(problem, x, spec, len(character.hinges), snapshot)
+            yield run(engine, program, begin, problem.end_frame * self.stride, stride=self.stride)
 
-    def rollout(self, controller: Controller, end_frame: int, stop_at_state: int = -1) -> Rollouts:
-        """One simulation of `controller` from its start to `end_frame`, or until `stop_at_state` is entered."""
+    def rollouts(self, controller: Controller, end_frame: int, stop_at_state: int = -1) -> Iterator[Rollouts]:
+        """`controller` from its start to `end_frame`, or until `stop_at_state` is entered, in one engine after the other."""
         program = compile_program([controller], self.engine.character, self.engine.time_step_s)
         steps = end_frame * self.stride
         start = start_vector(controller.start)
-        return run(self.engine, program, start, steps, stride=self.stride, stop_at_state=stop_at_state)
+        for engine in self.engines:
+            yield run(engine, program, start, steps, stride=self.stride, stop_at_state=stop_at_state)
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """All of them; the first is the one whose divergences are told."""
+        return (self.engine, *self.others)
+
+    def compile(self) -> None:
+        """Compiles all that evaluations need, or loads it from the cache."""
+        for engine in self.engines:
+            compile_closed_loop(engine)
+        if self.objective.view is not None:
+            compile_silhouettes(self.objective.view)
 
     def terms(self, problem: Problem, values: npt.ArrayLike) -> tuple[TermValue, ...]:
         """Cost terms of parameter vectors (P, N), which need not be feasible."""
@@ -287,14 +309,27 @@ class Evaluator:
         """Cost terms of parameter vectors (P, N), which need not be feasible, and which simulations diverged, (P,)."""
         x = np.asarray(values, float)
         spec = self.spec(problem)
-        rollouts = self.simulate(problem, spec, spec.feasible(x))
-        terms = self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame)
-        return terms, rollouts.diverged
+        found, diverged = [], np.zeros(0, dtype=np.bool_)
+        for rollouts in self.simulate(problem, spec, spec.feasible(x)):
+            found.append(self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame))
+            diverged = diverged if len(found) > 1 else rollouts.diverged
+        return mean_terms(found), diverged
 
 
-def state_entry_snapshot(evaluator: Evaluator, controller: Controller, state: int, end_frame: int) -> Array:
-    """(K,) the simulation of `controller` at the moment when state number `state` is entered."""
-    return np.array(evaluator.rollout(controller, end_frame, state if state > 0 else -1).final[0])
+def mean_terms(found: Sequence[tuple[TermValue, ...]]) -> tuple[TermValue, ...]:
+    """Cost terms whose values are the means over engines; the first engine's details."""
+    if len(found) == 1:
+        return found[0]
+    values = [np.mean([term.value for term in same], axis=0) for same in zip(*found, strict=True)]
+    return tuple(replace(term, value=value) for term, value in zip(found[0], values, strict=True))
+
+
+def state_entry_snapshots(
+    evaluator: Evaluator, controller: Controller, state: int, end_frame: int
+) -> tuple[Array, ...]:
+    """(K,) the simulation of `controller`, in each engine, at the moment when state number `state` is entered."""
+    rollouts = evaluator.rollouts(controller, end_frame, state if state > 0 else -1)
+    return tuple(np.array(entered.final[0]) for entered in rollouts)
 
 
 def frame_after(snapshot: Array, stride: int) -> int:

@@ -139,6 +139,7 @@ def evaluation_setup(capture: Capture) -> EvaluationSetup:
     return EvaluationSetup(
         character=capture.character.description,
         engine=capture.engine_name,
+        also_in=capture.also_in,
         torque_scale=capture.torque_scale,
         target=marker_target(capture.character, resample(replace(capture.reference, loop=False), fps)),
         weights=capture.config.weights,
@@ -203,6 +204,7 @@ def provenance(capture: Capture) -> dict[str, Any]:
         "mocap2ctrl": mocap2ctrl.__version__,
         "seed": capture.config.seed,
         "engine": capture.engine_name,
+        **({"also_in": list(capture.also_in)} if capture.also_in else {}),
         "torque_scale": capture.torque_scale,
         "method": capture.config.method,
         "input": dict(capture.reference.provenance),
@@ -216,6 +218,7 @@ def _key(capture: Capture) -> bytes:
         "version": mocap2ctrl.__version__,
         "config": asdict(capture.config),
         "engine": capture.engine_name,
+        "also_in": list(capture.also_in),
         "torque_scale": capture.torque_scale,
         "character": capture.character.description,
         "prior": capture.prior.name,

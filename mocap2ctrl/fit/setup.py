@@ -26,6 +26,7 @@ class EvaluationSetup:
         weights: lambda.
         prior: decodes target poses.
         silhouettes: what a camera saw, at the target's frames; None for motion capture.
+        also_in: names of further engines that controllers have to please.
     """
 
     character: Mapping[str, Any]
@@ -35,12 +36,14 @@ class EvaluationSetup:
     weights: Weights
     prior: Prior
     silhouettes: SilhouetteTarget | None = None
+    also_in: tuple[str, ...] = ()
 
     def evaluator(self) -> Evaluator:
-        """An evaluator with an engine of its own."""
-        engine = make_engine(
-            self.engine, parse_character(self.character, "the character"), torque_scale=self.torque_scale
+        """An evaluator with engines of its own."""
+        character = parse_character(self.character, "the character")
+        engine, *others = (
+            make_engine(name, character, torque_scale=self.torque_scale) for name in (self.engine, *self.also_in)
         )
         stride = round(1.0 / (self.target.fps * engine.time_step_s))
         objective = Objective(engine.character, self.target, self.weights, self.silhouettes)
-        return Evaluator(engine, objective, self.prior, stride)
+        return Evaluator(engine, objective, self.prior, stride, tuple(others))

@@ -14,12 +14,10 @@ from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
 from mocap2ctrl.compiled import source_digest
-from mocap2ctrl.control.closed_loop import compile_closed_loop
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.judgement import Judgement, judge
 from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.types import Array
 
 Task = tuple[Problem, Array]
@@ -76,10 +74,7 @@ def prepare(key: str, setup: EvaluationSetup) -> None:
     """Makes a worker ready for the first task under the setup called `key`: libraries, engine, compiled code."""
     if key not in _kept.evaluators:
         _keep(key, setup)
-    evaluator = _kept.evaluators[key]
-    compile_closed_loop(evaluator.engine)
-    if evaluator.objective.view is not None:
-        compile_silhouettes(evaluator.objective.view)
+    _kept.evaluators[key].compile()
 
 
 def _keep(key: str, setup: EvaluationSetup) -> None:

@@ -91,3 +91,18 @@ def test_who_survives_in_one_engine_only_is_told(fitted: Fitted) -> None:
     assert verdict(good) == "4.0 cm, no fall"
     assert verdict(fallen) == "40.0 cm, fell at 0.31 s"
     assert verdict(replace(good, joint_error_cm=None, track_error_cm=2.0)) == "2.0 cm from the track, no fall"
+
+
+def test_a_fit_in_both_engines(walk_bvh: Path, run: Run, tmp_path: Path, fitted: Fitted) -> None:
+    ran = run("fit", walk_bvh, "-o", tmp_path / "both", "--also-in", "bullet", *TINY, "--json")
+    assert ran.code == 0, ran.err
+    assert states(tmp_path / "both") != states(fitted.folder)
+    saved = api.load(tmp_path / "both")
+    assert saved.also_in == ("bullet",)
+    assert json.loads((tmp_path / "both" / "controller.json").read_text())["provenance"]["also_in"] == ["bullet"]
+
+
+@pytest.mark.parametrize(("also_in", "says"), [("mujoco", "name another one"), ("havok", "'havok' is not available")])
+def test_the_other_engine_must_be_another(walk_bvh: Path, run: Run, tmp_path: Path, also_in: str, says: str) -> None:
+    run("fit", walk_bvh, "-o", tmp_path / "x", "--also-in", also_in).refused(says)
+    assert not (tmp_path / "x").exists()

@@ -133,7 +133,7 @@ def test_replayed_to_the_same_bits(
     for number, (problem, values, sample) in enumerate(diverged_samples(fitted)[:40]):
         first = sample - sample % CHUNK
         spec = evaluator.spec(problem)
-        rollouts = evaluator.simulate(problem, spec, spec.feasible(values[first : first + CHUNK]))
+        (rollouts,) = evaluator.simulate(problem, spec, spec.feasible(values[first : first + CHUNK]))
         kept, again = api.replay_diverged(fitted.folder, number + 1)
         assert again.diverged
         np.testing.assert_array_equal(again.final, rollouts.final[sample - first])

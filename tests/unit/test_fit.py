@@ -19,10 +19,11 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.capture import CONTROLLER
 from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
 from mocap2ctrl.fit.incremental import last_states_problem, stage_ends, window_cost, with_new_state
-from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshot
+from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 pytestmark = needs_walk
 
@@ -54,7 +55,7 @@ def costs_by_stage(folder: Path) -> dict[str, list[float]]:
 def simulate_mean(evaluator: Evaluator, problem: Problem) -> Rollouts:
     """The simulation of a problem's first guess."""
     spec = evaluator.spec(problem)
-    return evaluator.simulate(problem, spec, spec.mean[None])
+    return next(evaluator.simulate(problem, spec, spec.mean[None]))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_arrays_and_controllers_say_the_same(evaluator: Evaluator, chain: Contro
 
 def test_a_state_that_is_never_entered_ends_at_the_window_s_end(evaluator: Evaluator, chain: Controller) -> None:
     slow = chain.with_states([replace(chain.states[0], exit=Exit("time", 9.0, "2")), *chain.states[1:]])
-    snapshot = state_entry_snapshot(evaluator, slow, 2, 24)
+    (snapshot,) = state_entry_snapshots(evaluator, slow, 2, 24)
     problem = last_states_problem(evaluator, slow, 24, FitConfig(), "x")
     assert snapshot.shape == problem.snapshot.shape
     assert problem.first_frame == 24
@@ -205,3 +206,21 @@ def test_the_shortest_stages_end_without_nan(tmp_path: Path, character: Characte
     outcome = tiny_fit(tmp_path / "walk", character, seconds=0.5, stage_s=0.1, generations=1)
     assert np.isfinite(outcome.cost)
     assert len(costs_by_stage(outcome.capture.folder)) == 5
+
+
+def test_costs_are_means_over_engines(evaluator: Evaluator, chain: Controller, character: Character) -> None:
+    """MuJoCo with another friction stands in for another engine; each goes on from a snapshot of its own."""
+    other = MujocoEngine(replace(character, friction=0.3))
+    both, alone = replace(evaluator, others=(other,)), replace(evaluator, engine=other)
+    config = budget("quick")
+    problems = [last_states_problem(e, chain, 24, config, "") for e in (both, evaluator, alone)]
+    assert len(problems[0].snapshots_elsewhere) == 1
+    np.testing.assert_array_equal(problems[0].snapshots_elsewhere[0], problems[2].snapshot)
+    assert not np.array_equal(problems[0].snapshot, problems[0].snapshots_elsewhere[0])
+    values = both.spec(problems[0]).mean[None]
+    found = [e.terms(p, values) for e, p in zip((both, evaluator, alone), problems, strict=True)]
+    for mean, own, elsewhere in zip(*found, strict=True):
+        np.testing.assert_allclose(mean.value, 0.5 * (own.value + elsewhere.value), rtol=1e-12)
+    assert found[1][0].value != found[2][0].value
+    costs = [window_cost(e, chain, 24) for e in (both, evaluator, alone)]
+    assert costs[0] == pytest.approx(0.5 * (costs[1] + costs[2]))
