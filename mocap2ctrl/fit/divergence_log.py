@@ -7,8 +7,7 @@ import numpy as np
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.divergence import Divergence, sampled_controller
 from mocap2ctrl.fit.divergence_file import divergence_path, save_divergence
-from mocap2ctrl.fit.judgement import Judgement
-from mocap2ctrl.fit.pool import CHUNK
+from mocap2ctrl.fit.judgement import Judgement, portions
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.types import Array
@@ -34,8 +33,9 @@ class DivergenceLog:
             save_divergence(divergence_path(self._capture.folder, self._kept), divergence)
 
     def _divergence(self, problem: Problem, values: Array, sample: int, generation: int, search: int) -> Divergence:
-        capture, row = self._capture, sample % CHUNK
-        together = values[sample - row : sample - row + CHUNK]
+        capture = self._capture
+        part = next(part for part in portions(len(values)) if sample < part.stop)
+        together, row = values[part], sample - part.start
         controller, begin = sampled_controller(problem, together, row, capture.character, self._prior)
         return Divergence(
             controller=controller,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,17 @@ from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.types import Array
 
 TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette")
+
+
+LARGE, SMALL = 6, 3
+"""Parameter vectors a task: large ones hide the cost of a message, small ones let all workers end at the same time."""
+
+
+def portions(count: int) -> list[slice]:
+    """Cuts `count` parameter vectors into tasks: two thirds of them large, the rest small; the same for any number of workers."""
+    large = 2 * count // (3 * LARGE)
+    cuts = [*range(0, large * LARGE, LARGE), *range(large * LARGE, count, SMALL), count]
+    return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
 
 
 @dataclass(frozen=True, eq=False)

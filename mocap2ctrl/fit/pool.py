@@ -11,15 +11,12 @@ from typing import Any
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import Judgement, joined, judge
+from mocap2ctrl.fit.judgement import Judgement, joined, judge, portions
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
 from mocap2ctrl.types import Array
-
-CHUNK = 9
-"""Parameter vectors a task: small enough to balance workers, large enough to hide the cost of a message."""
 
 LOOK_EVERY_S = 2.0
 """How often it is seen whether there are still workers, while they are waited for."""
@@ -83,7 +80,9 @@ class EvaluationPool:
         sizes = [len(values) for _, values in jobs]
         judgement = self._journal.next(sum(sizes)) if self._journal else None
         if judgement is None:
-            judgement = self._simulate([(p, x[i : i + CHUNK]) for p, x in jobs for i in range(0, len(x), CHUNK)])
+            judgement = self._simulate(
+                [(problem, values[part]) for problem, values in jobs for part in portions(len(values))]
+            )
             if self._journal:
                 self._journal.append(judgement)
         self.evaluations += len(judgement)

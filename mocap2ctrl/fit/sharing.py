@@ -36,7 +36,7 @@ class Sharing:
         Raises:
             concurrent.futures.BrokenExecutor: a worker died.
         """
-        todo = deque(range(len(tasks)))
+        todo = _small_ones_in_the_middle(tasks)
         running: dict[Future[Answer], int] = {}
         found: dict[int, Judgement] = {}
         while todo or running:
@@ -63,6 +63,12 @@ class Sharing:
         self, tasks: Sequence[Task], i: int, running: dict[Future[Answer], int], setup: EvaluationSetup | None = None
     ) -> None:
         running[self.executor.submit(work, self._key, tasks[i], setup)] = i
+
+
+def _small_ones_in_the_middle(tasks: Sequence[Task]) -> deque[int]:
+    """Indices of tasks, so that both ends begin with large ones and meet at small ones."""
+    by_size = sorted(range(len(tasks)), key=lambda i: -len(tasks[i][1]))
+    return deque([*by_size[::2], *by_size[1::2][::-1]])
 
 
 def _done(running: dict[Future[Answer], int], waiting: bool) -> list[Future[Answer]]:

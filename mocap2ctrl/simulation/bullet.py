@@ -11,6 +11,7 @@ Bullet forget old contacts. Then a state is all that the next steps depend on, a
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import tempfile
@@ -205,11 +206,9 @@ class BulletEngine:
         position, orientation = pybullet.getBasePositionAndOrientation(body, physicsClientId=world)
         velocity, spin = pybullet.getBaseVelocity(body, physicsClientId=world)
         self._base[:] = position + orientation + velocity + spin
-        joints = np.array(
-            [(j[0], j[1], j[3]) for j in pybullet.getJointStates(body, self._hinges, physicsClientId=world)]
-        )
-        self._qpos[7:], self._qvel[ROOT_DOFS:] = joints[:, 0], joints[:, 1]
-        self._servo_torques[:] = joints[:, 2] if self._velocities is not None else 0.0
+        joints = pybullet.getJointStates(body, self._hinges, physicsClientId=world)
+        self._qpos[7:], self._qvel[ROOT_DOFS:] = [j[0] for j in joints], [j[1] for j in joints]
+        self._servo_torques[:] = [j[3] for j in joints] if self._velocities is not None else 0.0
         _coordinates_of_base(self._base, self._base_com, self._qpos, self._qvel)
         self._read_contacts()
 
@@ -259,19 +258,23 @@ class BulletEngine:
 
     def _read_contacts(self) -> None:
         """Sums the ground's forces on each foot and its toes: load and centre of pressure, one row a side."""
-        force, moment, weight = np.zeros((2, 3)), np.zeros((2, 3)), np.zeros(2)
+        force, moment, weight = (
+            [[0.0] * 3, [0.0] * 3],
+            [[0.0] * 3, [0.0] * 3],
+            [0.0, 0.0],
+        )  # numpy is slow on three numbers
         for point in pybullet.getContactPoints(self._body, self._ground, physicsClientId=self._world):
-            side = self._side_of_link.get(point[3])
-            normal = point[9]
-            if side is None or normal <= 0.0:
+            side, load = self._side_of_link.get(point[3]), point[9]
+            if side is None or load <= 0.0:
                 continue
-            force[side] += (
-                normal * np.array(point[7]) + point[10] * np.array(point[11]) + point[12] * np.array(point[13])
-            )
-            moment[side] += normal * np.array(point[5])
-            weight[side] += normal
-        self._contacts[:, 0] = np.sqrt(np.sum(force**2, axis=1))
-        self._contacts[:, 1:] = moment / np.maximum(weight, 1e-12)[:, None]
+            place, normal, first, second = point[5], point[7], point[11], point[13]
+            for k in range(3):
+                force[side][k] += load * normal[k] + point[10] * first[k] + point[12] * second[k]
+                moment[side][k] += load * place[k]
+            weight[side] += load
+        for side in (LEFT, RIGHT):
+            self._contacts[side, 0] = math.sqrt(sum(f * f for f in force[side]))
+            self._contacts[side, 1:] = [m / max(weight[side], 1e-12) for m in moment[side]]
 
     def _sides(self) -> dict[int, int]:
         """The side of each link that is part of a foot."""

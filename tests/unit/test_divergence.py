@@ -24,8 +24,8 @@ from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, Capture
 from mocap2ctrl.fit.divergence import replay_divergence
 from mocap2ctrl.fit.divergence_file import FOLDER, divergence_path, load_divergence, save_divergence
 from mocap2ctrl.fit.divergence_log import KEPT, DivergenceLog
-from mocap2ctrl.fit.judgement import Judgement
-from mocap2ctrl.fit.pool import CHUNK, EvaluationPool
+from mocap2ctrl.fit.judgement import Judgement, portions
+from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitOutcome, fit_capture
 from mocap2ctrl.types import Array
@@ -131,12 +131,12 @@ def test_replayed_to_the_same_bits(
     evaluator = tiny_setup(fitted.capture).evaluator()
     steps = set()
     for number, (problem, values, sample) in enumerate(diverged_samples(fitted)[:40]):
-        first = sample - sample % CHUNK
+        part = next(part for part in portions(len(values)) if sample < part.stop)
         spec = evaluator.spec(problem)
-        (rollouts,) = evaluator.simulate(problem, spec, spec.feasible(values[first : first + CHUNK]))
+        (rollouts,) = evaluator.simulate(problem, spec, spec.feasible(values[part]))
         kept, again = api.replay_diverged(fitted.folder, number + 1)
         assert again.diverged
-        np.testing.assert_array_equal(again.final, rollouts.final[sample - first])
+        np.testing.assert_array_equal(again.final, rollouts.final[sample - part.start])
         steps.add(again.step - start_step(kept.begin))
     assert len(steps) > 2, "all diverged at the same step; nothing of their motion was compared"
 

@@ -26,8 +26,8 @@ from mocap2ctrl.fit import worker
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import TERMS, Judgement
-from mocap2ctrl.fit.pool import CHUNK, EvaluationPool
+from mocap2ctrl.fit.judgement import LARGE, SMALL, TERMS, Judgement, portions
+from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.setup import EvaluationSetup
@@ -95,7 +95,7 @@ def workers() -> list[int]:
 def test_workers_do_not_change_a_bit(setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem) -> None:
     """Populations of several sizes, several problems at once; chunks that do not divide evenly."""
     with EvaluationPool(setup, 1) as one:
-        jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, CHUNK, 2 * CHUNK + 1)]
+        jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, LARGE, 5 * LARGE + 1)]
         alone = [terms_of(one, job) for job in jobs]
         together = [judgement.terms for judgement in one.evaluate(jobs)]
         assert workers() == []
@@ -270,3 +270,13 @@ def test_a_fit_is_the_same_with_two_workers_one_of_which_dies(
     assert killed
     assert set(workers()) <= others
     assert same_files(rough.folder, plain)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8, 9, 17, 18, 54, 100])
+def test_portions_cover_a_population_once_large_ones_first(count: int) -> None:
+    parts = portions(count)
+    np.testing.assert_array_equal(np.concatenate([np.arange(count)[part] for part in parts]), np.arange(count))
+    sizes = [part.stop - part.start for part in parts]
+    assert sorted(sizes, reverse=True) == sizes
+    assert set(sizes[:-1]) <= {LARGE, SMALL}
+    assert 0 < sizes[-1] <= LARGE
