@@ -18,6 +18,7 @@ Departures from the paper, with the experiments in docs/actuation.md:
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -99,6 +100,7 @@ class BodyArrays(NamedTuple):
     weight_n: float
 
 
+@lru_cache(maxsize=4)
 def body_arrays(character: Character, time_step_s: float) -> BodyArrays:
     """The character's constants for the control law.
 

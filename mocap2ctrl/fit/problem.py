@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,7 @@ class Problem:
     snapshots_elsewhere: tuple[Array, ...] = ()
 
 
+@lru_cache(maxsize=16)
 def declare(problem: Problem, character: Character, prior: Prior) -> ParameterSpec:
     """All free numbers of `problem`, in order: the start, then state by state target, alpha, balance and exit time."""
     spec = ParameterSpec()
@@ -213,7 +215,7 @@ def programs(
     problem: Problem, values: Array, character: Character, prior: Prior, spec: ParameterSpec, time_step_s: float
 ) -> Program:
     """Arrays of the P machines that feasible parameter vectors (P, N) stand for."""
-    base = compile_program([problem.controller], character, time_step_s)
+    base = _guess(problem, character, time_step_s)
     population = len(values)
 
     def tiled(array: Array) -> Array:
@@ -240,6 +242,12 @@ def programs(
         if f"{name}.exit" in spec:
             program.exit_time_s[:, index] = values[:, spec.block(f"{name}.exit")][:, 0]
     return program
+
+
+@lru_cache(maxsize=16)
+def _guess(problem: Problem, character: Character, time_step_s: float) -> Program:
+    """Arrays of the problem's own controller."""
+    return compile_program([problem.controller], character, time_step_s)
 
 
 def starts(problem: Problem, values: Array, spec: ParameterSpec, joints: int, snapshot: Array | None = None) -> Array:

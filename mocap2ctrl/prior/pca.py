@@ -39,6 +39,9 @@ class Prior(Protocol):
     radians; `sigma` (size,) is the spread that each has in the data, `centre` (size,) where it lies on average.
     """
 
+    def __hash__(self) -> int:
+        """Priors are values that stay as they are."""
+
     @property
     def name(self) -> str:
         """What reports call it."""
