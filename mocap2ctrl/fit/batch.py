@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.fit.cmaes import Search
-from mocap2ctrl.fit.judgement import TERMS
+from mocap2ctrl.fit.judgement import TERMS, Judgement
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Problem, decode
+from mocap2ctrl.fit.problem import Evaluator, Problem, decode
+from mocap2ctrl.fit.worker import Task
 from mocap2ctrl.types import Array
 
 
@@ -66,42 +67,54 @@ def optimise(
     on_generation: Callable[[Generation], None],
 ) -> list[BatchResult]:
     """Runs a search for each problem, all in step, so that their populations share the workers (Algorithm 2, lines 8-18)."""
-    evaluator = pool.evaluator
-    weights = evaluator.objective.weights
-    factors = np.array([getattr(weights, name) for name in TERMS])
-    specs = [evaluator.spec(problem) for problem in problems]
-    searches = [Search(len(spec), rng, first_sigma) for spec, rng in zip(specs, rngs, strict=True)]
-    best: list[tuple[float, Array, Array]] = [(np.inf, np.zeros(0), np.zeros(0))] * len(problems)
+    search = _SideBySide(pool.evaluator, problems, rngs, first_sigma)
     for generation in range(1, generations + 1):
-        values = [spec.values(search.ask()) for spec, search in zip(specs, searches, strict=True)]
-        results = pool.evaluate(list(zip(problems, values, strict=True)), generation)
-        for i, (search, judgement) in enumerate(zip(searches, results, strict=True)):
-            costs = judgement.terms @ factors
-            search.tell(costs)
-            j = int(np.argmin(costs))
-            if costs[j] < best[i][0]:
-                best[i] = (float(costs[j]), values[i][j], judgement.terms[j])
-        leader = min(range(len(problems)), key=lambda i: best[i][0])
-        on_generation(
-            Generation(
-                problems[leader].label,
-                generation,
-                generations,
-                pool.evaluations,
-                best[leader][0],
-                _named(best[leader][2]),
-                diverged=pool.diverged,
-            )
-        )
-    return [
-        BatchResult(
-            problem,
-            decode(problem, spec.feasible(x), evaluator.engine.character, evaluator.prior, spec),
-            cost,
-            _named(terms),
-        )
-        for problem, spec, (cost, x, terms) in zip(problems, specs, best, strict=True)
-    ]
+        pool.evaluate(search.ask(), generation, search.tell)
+        label, cost, terms = search.leader()
+        on_generation(Generation(label, generation, generations, pool.evaluations, cost, terms, diverged=pool.diverged))
+    return search.results()
+
+
+class _SideBySide:
+    """Searches of several problems, generation by generation."""
+
+    def __init__(
+        self, evaluator: Evaluator, problems: Sequence[Problem], rngs: Sequence[np.random.Generator], first_sigma: float
+    ) -> None:
+        self._evaluator, self._problems = evaluator, problems
+        self._weights = np.array([getattr(evaluator.objective.weights, name) for name in TERMS])
+        self._specs = [evaluator.spec(problem) for problem in problems]
+        self._searches = [Search(len(spec), rng, first_sigma) for spec, rng in zip(self._specs, rngs, strict=True)]
+        self._best: list[tuple[float, Array, Array]] = [(np.inf, np.zeros(0), np.zeros(0))] * len(problems)
+        self._asked: list[Array] = []
+
+    def ask(self) -> Iterator[Task]:
+        """The next population of each, made when it is asked for."""
+        self._asked = []
+        for problem, spec, search in zip(self._problems, self._specs, self._searches, strict=True):
+            self._asked.append(spec.values(search.ask()))
+            yield problem, self._asked[-1]
+
+    def tell(self, i: int, judgement: Judgement) -> None:
+        """Lets search number `i` learn from its population."""
+        costs = judgement.terms @ self._weights
+        self._searches[i].tell(costs)
+        j = int(np.argmin(costs))
+        if costs[j] < self._best[i][0]:
+            self._best[i] = (float(costs[j]), self._asked[i][j], judgement.terms[j])
+
+    def leader(self) -> tuple[str, float, dict[str, float]]:
+        """Label, cost and terms of the best so far."""
+        i = min(range(len(self._problems)), key=lambda i: self._best[i][0])
+        return self._problems[i].label, self._best[i][0], _named(self._best[i][2])
+
+    def results(self) -> list[BatchResult]:
+        """The best of each."""
+        character, prior = self._evaluator.engine.character, self._evaluator.prior
+        return [
+            BatchResult(problem, decode(problem, spec.feasible(x), character, prior, spec), cost, _named(terms))
+            for problem, spec, (cost, x, terms) in zip(self._problems, self._specs, self._best, strict=True)
+        ]
 
 
 def _named(terms: Array) -> dict[str, float]:

@@ -52,13 +52,18 @@ class Journal:
         """How many evaluations it holds."""
         return sum(len(r) for r in self._records)
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether all that was recorded has been told."""
+        return self._position == len(self._records)
+
     def next(self, size: int) -> Judgement | None:
         """What the next `size` evaluations came to, or None when no more are recorded.
 
         Raises:
             CaptureError: the next record has another size.
         """
-        if self._position == len(self._records):
+        if self.exhausted:
             return None
         record = self._records[self._position]
         if len(record) != size:

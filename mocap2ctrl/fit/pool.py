@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, wait
 from types import TracebackType
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import Judgement, joined, judge, portions
+from mocap2ctrl.fit.judgement import Judgement, joined, judge
 from mocap2ctrl.fit.problem import Problem
+from mocap2ctrl.fit.round import Round, Told
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
@@ -27,6 +28,10 @@ Witness = Callable[[Problem, Array, Judgement, int, int], None]
 
 def _nobody(problem: Problem, values: Array, judgement: Judgement, generation: int, search: int) -> None:
     """No witness."""
+
+
+def _unheard(job: int, judgement: Judgement) -> None:
+    """Nobody is told."""
 
 
 class EvaluationPool:
@@ -71,32 +76,44 @@ class EvaluationPool:
     ) -> None:
         self._crew.release()
 
-    def evaluate(self, jobs: Sequence[Task], generation: int = 0) -> list[Judgement]:
-        """What each job's parameter vectors (P, N) come to; `generation` is for the witness.
+    def evaluate(self, jobs: Iterable[Task], generation: int = 0, told: Told = _unheard) -> list[Judgement]:
+        """What each job's parameter vectors (P, N) come to.
+
+        Args:
+            jobs: asked for one by one: workers begin with the first while the next is made.
+            generation: for the witness.
+            told: hears of each job as soon as it is judged, whatever the order.
 
         Raises:
             FitError: workers die again and again, or are of other versions.
         """
-        sizes = [len(values) for _, values in jobs]
-        judgement = self._journal.next(sum(sizes)) if self._journal else None
-        if judgement is None:
-            judgement = self._simulate(
-                [(problem, values[part]) for problem, values in jobs for part in portions(len(values))]
-            )
+        round_ = Round(jobs, told)
+        if not self._recorded(round_):
+            self._simulate(round_)
             if self._journal:
-                self._journal.append(judgement)
-        self.evaluations += len(judgement)
-        self.diverged += int(judgement.diverged.sum())
-        parts = judgement.split(sizes)
-        for search, ((problem, values), part) in enumerate(zip(jobs, parts, strict=True)):
-            self._witness(problem, values, part, generation, search)
-        return parts
+                self._journal.append(joined(round_.judgements))
+        for search, ((problem, values), judgement) in enumerate(zip(round_.jobs, round_.judgements, strict=True)):
+            self.evaluations += len(judgement)
+            self.diverged += int(judgement.diverged.sum())
+            self._witness(problem, values, judgement, generation, search)
+        return round_.judgements
 
-    def _simulate(self, tasks: Sequence[Task]) -> Judgement:
+    def _recorded(self, round_: Round) -> bool:
+        """Settles a round from the journal, if it is recorded there."""
+        if self._journal is None or self._journal.exhausted:
+            return False
+        round_.make_all()
+        sizes = [len(values) for _, values in round_.jobs]
+        recorded = self._journal.next(sum(sizes))
+        for number, judgement in enumerate([] if recorded is None else recorded.split(sizes)):
+            round_.settle(number, judgement)
+        return recorded is not None
+
+    def _simulate(self, round_: Round) -> None:
         self._compile()
         for _ in range(self._crew.attempts):
             try:
-                return joined(self._judgements(tasks))
+                return self._judge(round_)
             except self._crew.broken:
                 self._crew.release()
         raise FitError(self._crew.advice)
@@ -107,31 +124,41 @@ class EvaluationPool:
             self.evaluator.compile()
         self._compiled = True
 
-    def _judgements(self, tasks: Sequence[Task]) -> list[Judgement]:
-        """Of each task, by whoever is there."""
+    def _judge(self, round_: Round) -> None:
+        """By whoever is there."""
         executor = self._crew.executor()
         if executor is None:
-            return [judge(self.evaluator, *task) for task in tasks]
-        return self._shared(executor, tasks) if self._crew.shared else self._handed_out(executor, tasks)
+            self._alone(round_)
+        elif self._crew.shared:
+            if self._sharing is None or self._sharing.executor is not executor:
+                self._sharing = Sharing(executor, self._crew.capacity(), self._key, self._setup, self.evaluator)
+            self._sharing.judge(round_)
+        else:
+            round_.make_all()
+            self._hand_out(executor, round_)
 
-    def _shared(self, executor: Executor, tasks: Sequence[Task]) -> list[Judgement]:
-        """By workers and this process."""
-        if self._sharing is None or self._sharing.executor is not executor:
-            self._sharing = Sharing(executor, self._crew.capacity(), self._key, self._setup, self.evaluator)
-        return self._sharing.judgements(tasks)
+    def _alone(self, round_: Round) -> None:
+        round_.make_all()
+        while round_.todo:
+            piece = round_.todo.popleft()
+            round_.found(piece, judge(self.evaluator, *piece.task))
 
-    def _handed_out(self, executor: Executor, tasks: Sequence[Task]) -> list[Judgement]:
-        """All by the workers. Those that do not have the setup say so, and are sent it."""
-        answers = self._ask(executor, [(self._key, task) for task in tasks])
+    def _hand_out(self, executor: Executor, round_: Round) -> None:
+        """All to the workers. Those that do not have the setup say so, and are sent it."""
+        pieces = list(round_.todo)
+        answers = self._ask(executor, [(self._key, piece.task) for piece in pieces])
         lacking = [i for i, answer in enumerate(answers) if answer.judgement is None]
         for i in lacking:
             refuse_other_versions(answers[i].versions)
-        again = self._ask(executor, [(self._key, tasks[i], self._setup) for i in lacking])
+        again = self._ask(executor, [(self._key, pieces[i].task, self._setup) for i in lacking])
         for i, answer in zip(lacking, again, strict=True):
             answers[i] = answer
         if self._crew.remote:
             self.remote_s += sum(answer.cpu_s for answer in answers)
-        return [answer.judgement for answer in answers if answer.judgement is not None]
+        round_.todo.clear()
+        for piece, answer in zip(pieces, answers, strict=True):
+            if answer.judgement is not None:
+                round_.found(piece, answer.judgement)
 
     def _ask(self, executor: Executor, questions: Sequence[tuple[Any, ...]]) -> list[Answer]:
         """Answers to `work`'s arguments, in order."""

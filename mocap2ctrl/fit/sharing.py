@@ -1,28 +1,29 @@
-"""Tasks that this process and workers on the same machine do together."""
+"""Work that this process and others on the same machine do together."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 
-from mocap2ctrl.fit.judgement import Judgement, judge
+from mocap2ctrl.fit.judgement import judge
 from mocap2ctrl.fit.problem import Evaluator
+from mocap2ctrl.fit.round import Piece, Round
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.fit.worker import Answer, Task, prepare, work
+from mocap2ctrl.fit.worker import Answer, prepare, work
+
+Running = dict[Future[Answer], Piece]
 
 
 class Sharing:
-    """Shares tasks with the workers of one executor, as soon as they are ready for them."""
+    """Shares rounds with the workers of one executor, as soon as they are ready for it."""
 
     def __init__(
         self, executor: Executor, capacity: int, key: str, setup: EvaluationSetup, evaluator: Evaluator
     ) -> None:
-        """Has the workers prepared; `capacity` is how many tasks they should have at a time.
+        """Has the workers prepared.
 
         Args:
             executor: of the workers.
-            capacity: those at work and the next ones.
+            capacity: how many pieces they should have at a time: those at work, and the next ones.
             key, setup: what they evaluate.
             evaluator: this process's own.
         """
@@ -30,28 +31,27 @@ class Sharing:
         self._capacity, self._key, self._setup, self._evaluator = capacity, key, setup, evaluator
         self._ready: Future[None] = executor.submit(prepare, key, setup)
 
-    def judgements(self, tasks: Sequence[Task]) -> list[Judgement]:
-        """Of each task: workers take them from the beginning, this process takes them from the end.
+    def judge(self, round_: Round) -> None:
+        """Judges all of a round: workers take pieces from the beginning, this process makes populations, then helps from the end.
 
         Raises:
-            concurrent.futures.BrokenExecutor: a worker died.
+            concurrent.futures.BrokenExecutor: a worker died; what it had is to be done again.
         """
-        todo = _small_ones_in_the_middle(tasks)
-        running: dict[Future[Answer], int] = {}
-        found: dict[int, Judgement] = {}
-        while todo or running:
-            while todo and len(running) < self._capacity and self._workers_are_ready():
-                self._hand_out(tasks, todo.popleft(), running)
-            if todo:
-                i = todo.pop()
-                found[i] = judge(self._evaluator, *tasks[i])
-            for future in _done(running, waiting=not todo):
-                i, judgement = running.pop(future), future.result().judgement
-                if judgement is None:  # a worker that is new
-                    self._hand_out(tasks, i, running, self._setup)
-                else:
-                    found[i] = judgement
-        return [found[i] for i in range(len(tasks))]
+        running: Running = {}
+        try:
+            while True:
+                while round_.todo and len(running) < self._capacity and self._workers_are_ready():
+                    self._hand_out(running, round_.todo.popleft())
+                if round_.make_next():
+                    continue
+                if round_.todo:
+                    piece = round_.todo.pop()
+                    round_.found(piece, judge(self._evaluator, *piece.task))
+                elif not running:
+                    return
+                self._take_in(running, round_)
+        finally:
+            round_.put_back(running.values())
 
     def _workers_are_ready(self) -> bool:
         if not self._ready.done():
@@ -59,20 +59,17 @@ class Sharing:
         self._ready.result()  # raises when one died
         return True
 
-    def _hand_out(
-        self, tasks: Sequence[Task], i: int, running: dict[Future[Answer], int], setup: EvaluationSetup | None = None
-    ) -> None:
-        running[self.executor.submit(work, self._key, tasks[i], setup)] = i
+    def _hand_out(self, running: Running, piece: Piece, setup: EvaluationSetup | None = None) -> None:
+        running[self.executor.submit(work, self._key, piece.task, setup)] = piece
 
-
-def _small_ones_in_the_middle(tasks: Sequence[Task]) -> deque[int]:
-    """Indices of tasks, so that both ends begin with large ones and meet at small ones."""
-    by_size = sorted(range(len(tasks)), key=lambda i: -len(tasks[i][1]))
-    return deque([*by_size[::2], *by_size[1::2][::-1]])
-
-
-def _done(running: dict[Future[Answer], int], waiting: bool) -> list[Future[Answer]]:
-    """Futures that are done; of none, when `waiting`, the first one that will be."""
-    if not running:
-        return []
-    return list(wait(running, None if waiting else 0.0, FIRST_COMPLETED).done)
+    def _take_in(self, running: Running, round_: Round) -> None:
+        """Collects answers; when there is nothing else to do, waits for the first."""
+        if not running:
+            return
+        for future in wait(running, 0.0 if round_.todo else None, FIRST_COMPLETED).done:
+            judgement = future.result().judgement
+            piece = running.pop(future)
+            if judgement is None:  # a worker that is new
+                self._hand_out(running, piece, self._setup)
+            else:
+                round_.found(piece, judgement)
