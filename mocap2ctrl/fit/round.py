@@ -27,13 +27,14 @@ class Round:
     Attributes:
         jobs: populations made so far: problems and parameter vectors (P, N).
         todo: pieces of them that nobody has taken yet.
+        complete: whether all are made.
     """
 
     def __init__(self, jobs: Iterable[Task], told: Told) -> None:
         """`jobs` are asked for one by one; `told` hears of each as soon as it is judged, whatever the order."""
         self.jobs: list[Task] = []
         self.todo: deque[Piece] = deque()
-        self._source, self._told, self._complete = iter(jobs), told, False
+        self._source, self._told, self.complete = iter(jobs), told, False
         self._found: list[list[Judgement | None]] = []
         self._judgements: dict[int, Judgement] = {}
 
@@ -41,9 +42,9 @@ class Round:
         """Makes the next population; False when all are made."""
         job = next(self._source, None)
         if job is None:
-            if not self._complete:
+            if not self.complete:
                 self.todo = _small_ones_in_the_middle(self.todo)
-            self._complete = True
+            self.complete = True
             return False
         problem, values = job
         parts = portions(len(values))

@@ -40,7 +40,7 @@ class Sharing:
         running: Running = {}
         try:
             while True:
-                while round_.todo and len(running) < self._capacity and self._workers_are_ready():
+                while round_.todo and len(running) < self._wanted(round_) and self._workers_are_ready():
                     self._hand_out(running, round_.todo.popleft())
                 if round_.make_next():
                     continue
@@ -52,6 +52,11 @@ class Sharing:
                 self._take_in(running, round_)
         finally:
             round_.put_back(running.values())
+
+    def _wanted(self, round_: Round) -> int:
+        """How many pieces workers should have: those at work and the next ones, which are none when all should end together."""
+        plenty = len(round_.todo) > self._capacity or not round_.complete
+        return self._capacity if plenty else self._capacity // 2
 
     def _workers_are_ready(self) -> bool:
         if not self._ready.done():
