@@ -28,6 +28,20 @@ from mocap2ctrl.types import Camera
 from mocap2ctrl.video.camera_file import save_camera
 
 WALK = "humanoid3d_walk"
+FIT_KEYS = {
+    "capture",
+    "joint_error_cm",
+    "silhouette_iou",
+    "fell",
+    "elsewhere",
+    "states",
+    "evaluations",
+    "diverged",
+    "wall_s",
+    "core_s",
+}
+"""What `fit --json` tells."""
+
 TINY = ("--budget", "tiny", "--workers", 1)
 CAMERA = Camera(
     "side",

@@ -12,7 +12,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from conftest import Fitted, Run, contents
+from conftest import FIT_KEYS, Fitted, Run, contents
 
 from mocap2ctrl import api
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
@@ -35,18 +35,6 @@ FILES = (
     "log.jsonl",
     "checkpoint/journal.bin",
 )
-KEYS = {
-    "capture",
-    "joint_error_cm",
-    "silhouette_iou",
-    "fell",
-    "elsewhere",
-    "states",
-    "evaluations",
-    "diverged",
-    "wall_s",
-    "core_s",
-}
 
 
 def points_of(clip: MotionClip, character: Character) -> Array:
@@ -66,7 +54,7 @@ def structure_of(folder: Path) -> str:
 def test_prints_one_object_with_the_contract_s_keys(fitted: Fitted) -> None:
     assert fitted.ran.code == 0
     said = fitted.ran.json
-    assert set(said) == KEYS
+    assert set(said) == FIT_KEYS
     assert said["capture"] == str(fitted.folder)
     assert said["silhouette_iou"] is None
     assert 0.1 < said["joint_error_cm"] < 30.0
