@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
     if not options.no_video:
         write_overlay(folder / "overlay.mp4", capture.character, reference, replay.clip)
     if options.json:
-        print_json({"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at})
+        engine = options.engine or capture.engine_name
+        said = {"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at, "engine": engine}
+        print_json(said)
         return 0
     print(f"simulated {replay.clip.duration_s:.2f} s, {'no fall' if fell_at is None else f'fell at {fell_at:.2f} s'}")
     print(f"look at {folder / ('motion.bvh' if options.no_video else 'overlay.mp4')}")

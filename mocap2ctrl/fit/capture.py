@@ -20,6 +20,7 @@ from mocap2ctrl.control.file import load_controller, save_controller
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.files import write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
+from mocap2ctrl.fit.lock import IN_USE, in_use
 from mocap2ctrl.fit.target_file import Target, load_target, save_target
 from mocap2ctrl.prior.choose import IDENTITY_SPREAD_RAD, load_prior
 from mocap2ctrl.prior.files import save_prior
@@ -150,6 +151,8 @@ def prepare_folder(folder: Path, *, resume: bool, overwrite: bool) -> None:
         CaptureError: as `check_folder`, or the folder cannot be made.
     """
     check_folder(folder, resume=resume, overwrite=overwrite)
+    if in_use(folder / JOURNAL):
+        raise CaptureError(f"{folder}: {IN_USE}")
     if overwrite and folder.is_dir():
         _empty(folder)
     make_folder(folder / CHECKPOINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from multiprocessing import get_context, parent_process
 from mocap2ctrl.errors import ConfigError
 
 MPI = "mpi"
-SCHEDULERS = ("tcp://", "tls://")
+SCHEDULER = re.compile(r"(tcp|tls)://\S+:\d+")
 
 
 class Crew:
@@ -151,7 +152,7 @@ def open_crew(workers: int | None, scheduler: str | None) -> Iterator[Crew]:
         from mocap2ctrl.fit.mpi_crew import open_mpi
 
         cluster: AbstractContextManager[Crew] = open_mpi()
-    elif scheduler.startswith(SCHEDULERS):
+    elif SCHEDULER.fullmatch(scheduler):
         from mocap2ctrl.fit.dask_crew import open_dask
 
         cluster = open_dask(scheduler)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.judgement import TERMS, Judgement
+from mocap2ctrl.fit.lock import IN_USE, claim
 from mocap2ctrl.types import Array
 
 COLUMNS = len(TERMS) + 1
@@ -33,18 +34,23 @@ class Journal:
         """Opens the journal at `path`; without `resume` it begins anew.
 
         Raises:
-            CaptureError: it was written by a fit of other input or settings, or by a version with another format.
+            CaptureError: it was written by a fit of other input or settings, or by a version with another format; or another fit
+                is writing it.
         """
         self._path = path
         self._position = 0
         head = self.MAGIC + key.hex().encode() + b"\n"
         self._records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
         # Unbuffered, so that after a failed write nothing waits to fail again on closing.
-        self._file = open(path, "r+b" if self._records else "wb", buffering=0)  # noqa: SIM115  # lives as long as the fit
+        self._file = open(path, "r+b" if path.exists() else "x+b", buffering=0)  # noqa: SIM115  # lives as long as the fit
+        if not claim(self._file):
+            self._file.close()
+            raise CaptureError(f"{path.parent.parent}: {IN_USE}")
         if self._records:
             self._file.truncate(end)
             self._file.seek(end)
         else:
+            self._file.truncate(0)
             self._write(head)
 
     @property

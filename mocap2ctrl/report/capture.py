@@ -225,6 +225,7 @@ def _provenance(capture: Capture, controller: Controller) -> dict[str, str]:
         "seed": capture.config.seed,
         "method": capture.config.method,
         "engine": capture.engine_name,
+        "also in": ", ".join(capture.also_in),
         "torque scale": capture.torque_scale,
         "prior": capture.prior.name,
         "structure": controller.structure,

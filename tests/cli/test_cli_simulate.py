@@ -90,7 +90,7 @@ def test_the_motion_file_is_never_trusted(capture: Path, run: Run, tmp_path: Pat
 def test_simulate_s_object_and_files(capture: Path, run: Run, character: Character) -> None:
     ran = run("simulate", capture, "--seconds", 0.4, "--json")
     said = ran.json
-    assert set(said) == {"seconds", "fell", "fell_at_s"}
+    assert set(said) == {"seconds", "fell", "fell_at_s", "engine"}
     assert said["seconds"] == pytest.approx(0.4, abs=0.02)
     assert (said["fell"], said["fell_at_s"]) == (False, None)
     folder = capture / "simulations" / "0.4s"

@@ -17,7 +17,7 @@ from tiny_fit import needs_walk, tiny_capture, tiny_fit
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
-from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
+from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, prepare_folder
 from mocap2ctrl.fit.journal import COLUMNS, Journal
 from mocap2ctrl.fit.judgement import TERMS, Judgement
 from mocap2ctrl.fit.run import FitProgress, fit_capture
@@ -271,3 +271,23 @@ def every_kind_of_place(journal: bytes) -> list[int]:
     return [0, 5, len(Journal.MAGIC), head - 1, head, head + 3, *around, len(journal) - 1, len(journal)] + [
         draw.randrange(len(journal)) for _ in range(3)
     ]
+
+
+def test_two_fits_do_not_write_one_journal(tmp_path: Path) -> None:
+    """Neither a fresh one nor one that resumes; what is recorded stays. The first fit's end frees it."""
+    path = tmp_path / "capture" / "checkpoint" / "journal.bin"
+    path.parent.mkdir(parents=True)
+    for name in ("config.toml", CONTROLLER):
+        (tmp_path / "capture" / name).write_text("")
+    with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
+        journal.append(Judgement(np.ones((2, len(TERMS))), np.zeros(2, dtype=bool)))
+        before = path.read_bytes()
+        for resume in (True, False):
+            with pytest.raises(CaptureError, match="another fit is at work in it"):
+                Journal(path, b"key", resume=resume)
+        for resume, overwrite in ((True, False), (False, True)):
+            with pytest.raises(CaptureError, match="another fit is at work in it"):
+                prepare_folder(tmp_path / "capture", resume=resume, overwrite=overwrite)
+        assert path.read_bytes() == before
+    with contextlib.closing(Journal(path, b"key", resume=True)) as journal:
+        assert journal.recorded == 2
