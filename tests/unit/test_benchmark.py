@@ -124,7 +124,8 @@ def test_fit_and_scaling_measure_commands(capsys: pytest.CaptureFixture[str], mo
     by_engine = {e: {r.name.partition(": ")[2]: r for r in fit if r.engine == e} for e in ("mujoco", "bullet")}
     assert all(row.value is None for row in by_engine["bullet"].values())
     mujoco = by_engine["mujoco"]
-    assert list(mujoco)[:4] == ["joint error", "falls", "core time", "wall time"]
+    elsewhere = [f"in the other engine: {what}" for what in ("joint error", "falls", "falls at")]
+    assert list(mujoco)[:7] == ["joint error", "falls", *elsewhere, "core time", "wall time"]
     for what in ("core time", "wall time"):
         assert 0 < mujoco[what].value < mujoco[f"{what} of the command"].value < 5
     assert all(row.seed == 3 for row in fit)
