@@ -35,7 +35,9 @@ def test_a_library_that_is_not_installed_is_one_line(library: str, monkeypatch: 
         pass
 
 
-@pytest.mark.parametrize("scheduler", ["127.0.0.1:8786", "http://127.0.0.1:8787", "tcp://127.0.0.1", "tcp://", "dask", ""])
+@pytest.mark.parametrize(
+    "scheduler", ["127.0.0.1:8786", "http://127.0.0.1:8787", "tcp://127.0.0.1", "tcp://", "dask", ""]
+)
 def test_a_scheduler_that_is_none_is_refused(scheduler: str) -> None:
     with (
         pytest.raises(ConfigError, match=r"allowed is tcp://HOST:PORT of a Dask scheduler, or mpi"),
