@@ -13,6 +13,7 @@ from mocap2ctrl.control.law import (
     MEMORY_SIZE,
     STEP,
     Program,
+    Span,
     body_arrays,
 )
 from mocap2ctrl.control.mujoco_loop import run_compiled
@@ -135,11 +136,11 @@ def run(
     )
     body = body_arrays(engine.character, engine.time_step_s)
     table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
-    limits = (starts, end_step, stride, stop_at_state, table)
+    span = Span(starts, begin, end_step, stride, stop_at_state, table)
     if isinstance(engine, MujocoEngine):
-        run_compiled(engine, program, body, *limits, root_mode, record)
+        run_compiled(engine, program, body, span, root_mode, record)
     else:
-        run_stepped(engine, program, body, *limits, root_mode == ROOT_STANCE, record)
+        run_stepped(engine, program, body, span, root_mode == ROOT_STANCE, record)
     return Rollouts(first_frame, *record)
 
 

@@ -39,9 +39,6 @@ BALANCE_LENGTH_M = 0.1
 MAX_SERVO_VELOCITY = 20.0
 """rad/s: about what the fastest kicks and throws need. Falling, flailing bodies diverge less often than with 40."""
 
-DIVERGED_VELOCITY = 300.0
-"""rad/s or m/s beyond which a simulation counts as diverged and is stopped."""
-
 SUPPORT_SMOOTHING = 0.1
 """Share of the present load that enters a foot's running mean in each step: a bouncing foot keeps its hip's role for a while."""
 
@@ -77,6 +74,26 @@ class Program(NamedTuple):
     exit_kind: IntArray
     exit_time_s: Array
     next_state: IntArray
+
+
+class Span(NamedTuple):
+    """From where to where P machines are simulated, and what is recorded of it.
+
+    Attributes:
+        starts: (P, K) start vectors.
+        begin: the earliest step of a start.
+        end_step: number of the step at which to stop.
+        stride: steps between recorded frames.
+        stop_at_state: state before whose first step to stop; -1 for none.
+        pushes: (N, 6) first step, step after the last, segment, force.
+    """
+
+    starts: Array
+    begin: int
+    end_step: int
+    stride: int
+    stop_at_state: int
+    pushes: Array
 
 
 class BodyArrays(NamedTuple):

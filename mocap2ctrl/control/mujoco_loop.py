@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
 from mocap2ctrl.control.law import (
-    DIVERGED_VELOCITY,
     LOAD,
     MEMORY_SIZE,
     PRESSURE,
@@ -17,51 +16,46 @@ from mocap2ctrl.control.law import (
     STEP,
     BodyArrays,
     Program,
+    Span,
     advance_state_machine,
     hip_axes_world,
     root_target_velocity,
     target_velocities,
 )
 from mocap2ctrl.geometry.compiled_rotations import rotate
+from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY
 from mocap2ctrl.simulation.mujoco import MujocoEngine, read_torques, step1, step2, write_servo
-from mocap2ctrl.types import Array
 
 
 def run_compiled(
     engine: MujocoEngine,
     program: Program,
     body: BodyArrays,
-    starts: Array,
-    end_step: int,
-    stride: int,
-    stop_at_state: int,
-    pushes: Array,
+    span: Span,
     root_mode: int,
     record: tuple[npt.NDArray[Any], ...],
 ) -> None:
     """Fills `record`, the arrays of `Rollouts`; see `control/closed_loop.py` for the rest.
 
     Args:
-        pushes: (N, 6) first step, step after the last, segment, force.
+        span: what is simulated.
         root_mode: `ROOT_…` of `control/closed_loop.py`.
     """
     two_pass = root_mode in (1, 2)
     engine.set_servo(np.zeros(len(body.lower)))
     engine.model.dof_frictionloss[3:6] = 1e6 if two_pass else 0.0
-    _loop(engine.handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record)
+    _loop(engine.handle, program, body, span, root_mode, record)
     engine.model.dof_frictionloss[3:6] = 0.0
 
 
 @njit
-def _loop(handle, program, body, starts, end_step, stride, stop_at_state, pushes, root_mode, record):  # type: ignore[no-untyped-def]
+def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-untyped-def]
     qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
+    starts, begin, end_step, stride, stop_at_state, pushes = span
     joints = body.lower.shape[0]
     n_pos, n_vel = 7 + joints, 6 + joints
     memory = np.empty(MEMORY_SIZE)
     velocity = np.zeros(joints)
-    begin = 1 << 60
-    for p in range(starts.shape[0]):
-        begin = min(begin, int(starts[p, n_pos + 2 * n_vel + STEP]))
     first_frame = -(-begin // stride)
     for p in range(starts.shape[0]):
         handle.qpos[:] = starts[p, :n_pos]

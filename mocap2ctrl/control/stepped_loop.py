@@ -10,7 +10,6 @@ import numpy.typing as npt
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.compiled import njit
 from mocap2ctrl.control.law import (
-    DIVERGED_VELOCITY,
     LOAD,
     MEMORY_SIZE,
     PRESSURE,
@@ -18,12 +17,12 @@ from mocap2ctrl.control.law import (
     STEP,
     BodyArrays,
     Program,
+    Span,
     advance_state_machine,
     target_velocities,
 )
 from mocap2ctrl.simulation.body_motion import centre_of_mass_motion, masses_of
-from mocap2ctrl.simulation.engine import Engine
-from mocap2ctrl.types import Array
+from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, Engine
 
 GO_ON, END, DIVERGED = 0, 1, 2
 
@@ -32,24 +31,20 @@ def run_stepped(
     engine: Engine,
     program: Program,
     body: BodyArrays,
-    starts: Array,
-    end_step: int,
-    stride: int,
-    stop_at_state: int,
-    pushes: Array,
+    span: Span,
     hold_root: bool,
     record: tuple[npt.NDArray[Any], ...],
 ) -> None:
     """Fills `record`, the arrays of `Rollouts`; see `control/closed_loop.py` for the rest.
 
     Args:
-        pushes: (N, 6) first step, step after the last, segment, force.
+        span: what is simulated.
         hold_root: whether the loaded hips hold the root.
     """
     qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
+    starts, begin, end_step, stride, stop_at_state, pushes = span
     masses = masses_of(engine.character)
     velocity = np.zeros(len(body.lower))
-    begin = int(starts[:, starts.shape[1] - MEMORY_SIZE + STEP].min())
     first_frame = -(-begin // stride)
     for p, start in enumerate(starts):
         memory = start[-MEMORY_SIZE:].copy()

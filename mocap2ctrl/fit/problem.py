@@ -317,11 +317,9 @@ class Evaluator:
         """Cost terms of parameter vectors (P, N), which need not be feasible, and which simulations diverged, (P,)."""
         x = np.asarray(values, float)
         spec = self.spec(problem)
-        found, diverged = [], np.zeros(0, dtype=np.bool_)
-        for rollouts in self.simulate(problem, spec, spec.feasible(x)):
-            found.append(self.objective.terms(rollouts, spec.penalty(x), problem.first_frame, problem.end_frame))
-            diverged = diverged if len(found) > 1 else rollouts.diverged
-        return mean_terms(found), diverged
+        runs, penalty = list(self.simulate(problem, spec, spec.feasible(x))), spec.penalty(x)
+        found = [self.objective.terms(rollouts, penalty, problem.first_frame, problem.end_frame) for rollouts in runs]
+        return mean_terms(found), runs[0].diverged
 
 
 def mean_terms(found: Sequence[tuple[TermValue, ...]]) -> tuple[TermValue, ...]:

@@ -16,6 +16,9 @@ TIME_STEP_S = 1.0 / 120.0
 PD_TIME_STEP_S = 0.005
 """Liu's step size (2016, §4), seconds."""
 
+DIVERGED_VELOCITY = 300.0
+"""rad/s or m/s beyond which a simulation counts as diverged and is stopped."""
+
 Servo = Literal["velocity", "pd", "none"]
 """What a model's joints are driven by: Vondrak's velocity constraints, Liu's PD servos, or torques from outside only."""
 

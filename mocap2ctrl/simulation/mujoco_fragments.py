@@ -20,13 +20,10 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation import mujoco_pd
 from mocap2ctrl.simulation.coordinates import coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, PD_TIME_STEP_S
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.pd_gains import PdGains, pd_gains
 from mocap2ctrl.types import Array, SimState
-
-DIVERGED_VELOCITY = 300.0
-"""rad/s or m/s beyond which a simulation counts as diverged, as in the closed loop."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from tiny_fit import needs_walk, tiny_capture, tiny_setup
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import start_step
-from mocap2ctrl.control.law import DIVERGED_VELOCITY
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit import divergence_log
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, Capture
@@ -28,6 +27,7 @@ from mocap2ctrl.fit.judgement import Judgement, portions
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitOutcome, fit_capture
+from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY
 from mocap2ctrl.types import Array
 
 pytestmark = needs_walk

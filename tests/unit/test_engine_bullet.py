@@ -13,7 +13,7 @@ from mocap2ctrl.character.kinematics import centre_of_mass, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import run, single_state_program, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
-from mocap2ctrl.control.law import body_arrays
+from mocap2ctrl.control.law import Span, body_arrays
 from mocap2ctrl.control.stepped_loop import run_stepped
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
@@ -120,7 +120,7 @@ def test_both_loops_run_mujoco_to_the_same_motion(character: Character, stepping
     )
     starts = np.array([start, start])
     body, no_pushes = body_arrays(character, TIME_STEP_S), np.zeros((0, 6))
-    run_stepped(MujocoEngine(character), program, body, starts, 60, 2, -1, no_pushes, True, record)
+    run_stepped(MujocoEngine(character), program, body, Span(starts, 0, 60, 2, -1, no_pushes), True, record)
     np.testing.assert_allclose(record[0], compiled.qpos, atol=1e-7)
     np.testing.assert_allclose(record[1], compiled.positions, atol=1e-7)
     np.testing.assert_array_equal(record[4], compiled.state)

@@ -9,11 +9,11 @@ import pytest
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import run, single_state_program, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
-from mocap2ctrl.control.law import DIVERGED_VELOCITY, MEMORY_SIZE
+from mocap2ctrl.control.law import MEMORY_SIZE
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.coordinates import coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import TIME_STEP_S
+from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, TIME_STEP_S
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.types import Pose, SimState
