@@ -20,7 +20,7 @@ from mocap2ctrl import api
 from mocap2ctrl.fit import config
 
 PATIENCE_S = 120.0
-GENERATIONS, STAGES = 10, 3
+GENERATIONS, STAGES = 40, 3
 ARGUMENTS = ("--budget", "tiny", "--json", "--seed", 3, "--time-range", 0, 0.3)
 PROGRAM = f"""
 import sys
