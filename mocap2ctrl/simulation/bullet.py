@@ -6,6 +6,9 @@ contacts and limits, which is Vondrak's Eq. (15) as it stands.
 Bullet remembers more than a state: contacts of earlier steps, and an orientation whose last bits change when it is read and
 written. So the state is kept here, in generalised coordinates, and the base is placed anew before every step; that also makes
 Bullet forget old contacts. Then a state is all that the next steps depend on, and the same state gives the same bits.
+
+Bullet's constraints have one compliance for all, and implicit damping needs one a joint. So a PD servo's torques are found by
+trial steps, which exact states allow; see `implicit_pd.py`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ from mocap2ctrl.compiled import njit
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry.compiled_rotations import rotate
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import LEFT, RIGHT, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.engine import LEFT, PD_TIME_STEP_S, RIGHT, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.implicit_pd import implicit_torques
 from mocap2ctrl.simulation.urdf import build_urdf
 from mocap2ctrl.types import Array, SimState
 
@@ -44,11 +48,6 @@ MAX_VELOCITY = 1e5
 """rad/s or m/s at which Bullet cuts velocities; far beyond what counts as diverged."""
 
 BASE = -1
-
-NO_PD = (
-    "engine 'bullet' has no PD servos: its constraints have one compliance for all, and implicit damping needs one a joint; "
-    "choose 'mujoco'"
-)
 
 
 @contextmanager
@@ -84,7 +83,7 @@ class BulletEngine:
         self,
         character: Character,
         *,
-        time_step_s: float = TIME_STEP_S,
+        time_step_s: float | None = None,
         torque_scale: float = 1.0,
         servo: Servo | bool = "velocity",
     ) -> None:
@@ -92,19 +91,17 @@ class BulletEngine:
 
         Args:
             character: who is simulated.
-            time_step_s: seconds.
+            time_step_s: seconds; 1/120 s if not given, 5 ms with PD servos.
             torque_scale: factor on the character's torque bounds.
             servo: what drives the joints; True is short for velocity servos and False for none: torques from outside only.
 
         Raises:
-            EngineError: PD servos are asked for, or Bullet has no room for another world.
+            EngineError: Bullet has no room for another world.
         """
-        if servo == "pd":
-            raise EngineError(NO_PD)
         self.character = character
-        self.time_step_s = time_step_s
+        self._servo: Servo = ("velocity" if servo else "none") if isinstance(servo, bool) else servo
+        self.time_step_s = time_step_s or (PD_TIME_STEP_S if self._servo == "pd" else TIME_STEP_S)
         self.torque_bounds = character.torque_bounds * torque_scale
-        self._servo = servo in (True, "velocity")
         joints = len(self.torque_bounds)
         self._qpos = np.concatenate([character.segments[0].offset, [1.0, 0.0, 0.0, 0.0], np.zeros(joints)])
         self._qvel = np.zeros(ROOT_DOFS + joints)
@@ -112,6 +109,7 @@ class BulletEngine:
         self._hinges = list(range(joints))
         self._bounds: list[float] = self.torque_bounds.tolist()
         self._velocities: Array | None = None
+        self._pd: Array | None = None
         self._torques = np.zeros(joints)
         self._wrench = np.zeros((len(character.segments), 6))
         self._servo_torques = np.zeros(joints)
@@ -119,7 +117,7 @@ class BulletEngine:
         self._base = np.empty(13)
         self._link_of = np.searchsorted(character.hinge_segment, np.arange(len(character.segments)), "right") - 1
         with _c_output_silenced():
-            self._world, self._ground, self._body = _load_world(character, time_step_s)
+            self._world, self._ground, self._body = _load_world(character, self.time_step_s)
         weakref.finalize(self, _disconnect, self._world)
         self._side_of_link = self._sides()
         self.set_servo(None)
@@ -128,6 +126,7 @@ class BulletEngine:
         """See `Engine.reset`."""
         self.set_state_vector(np.concatenate([*coordinates(state), np.zeros_like(self._qvel)]))
         self.set_servo(None)
+        self.set_pd(None)
         self._torques[:] = 0.0
         self._wrench[:] = 0.0
 
@@ -146,32 +145,34 @@ class BulletEngine:
         )
         self._servo_torques[:] = 0.0
         self._contacts[:] = 0.0
-        rows = [[[value] for value in part] for part in (self._qpos[7:], self._qvel[ROOT_DOFS:])]
-        pybullet.resetJointStatesMultiDof(self._body, self._hinges, *rows, physicsClientId=self._world)
+        self._place_joints()
 
     def snapshot(self) -> Array:
         """See `Engine.snapshot`."""
-        servo = np.full(len(self._torques), np.nan) if self._velocities is None else self._velocities
-        kept = (self._qpos, self._qvel, servo, self._torques, self._servo_torques, self._wrench, self._contacts)
+        joints = len(self._torques)
+        servo = np.full(joints, np.nan) if self._velocities is None else self._velocities
+        pd = np.full((3, joints), np.nan) if self._pd is None else self._pd
+        kept = (self._qpos, self._qvel, servo, pd, self._torques, self._servo_torques, self._wrench, self._contacts)
         return np.concatenate([part.ravel() for part in kept])
 
     def restore(self, snapshot: npt.ArrayLike) -> None:
         """See `Engine.restore`."""
         joints = len(self._torques)
-        sizes = [7 + joints, ROOT_DOFS + joints, joints, joints, joints, self._wrench.size]
-        qpos, qvel, servo, torques, servo_torques, wrench, contacts = np.split(
+        sizes = [7 + joints, ROOT_DOFS + joints, joints, 3 * joints, joints, joints, self._wrench.size]
+        qpos, qvel, servo, pd, torques, servo_torques, wrench, contacts = np.split(
             np.asarray(snapshot, float), np.cumsum(sizes)
         )
         self.set_state_vector(np.concatenate([qpos, qvel, np.zeros_like(qvel)]))
         self.set_servo(None if np.isnan(servo[0]) else servo)
+        self._pd = None if np.isnan(pd[0]) else pd.reshape(3, joints)
         self._torques[:], self._servo_torques[:] = torques, servo_torques
         self._wrench[:] = wrench.reshape(self._wrench.shape)
         self._contacts[:] = contacts.reshape(self._contacts.shape)
 
     def set_servo(self, velocities: npt.ArrayLike | None) -> None:
         """See `Engine.set_servo`."""
-        if velocities is not None and not self._servo:
-            raise EngineError("this engine was made with servo='none'; make it with servo='velocity'")
+        if velocities is not None:
+            self._require("velocity")
         was_limp = self._velocities is None
         self._velocities = None if velocities is None else np.array(velocities, float)
         if self._velocities is not None:
@@ -182,9 +183,13 @@ class BulletEngine:
     def set_pd(
         self, targets: npt.ArrayLike | None, stiffness: npt.ArrayLike = 0.0, damping: npt.ArrayLike = 0.0
     ) -> None:
-        """See `Engine.set_pd`; there are none here."""
+        """See `Engine.set_pd`; the spring and the velocity before the step are clamped, as `mujoco_pd` does."""
         if targets is not None:
-            raise EngineError(NO_PD)
+            self._require("pd")
+        joints = len(self._torques)
+        self._pd = (
+            None if targets is None else np.array([np.broadcast_to(v, joints) for v in (targets, stiffness, damping)])
+        )
 
     def set_torques(self, torques: npt.ArrayLike) -> None:
         """See `Engine.set_torques`."""
@@ -196,20 +201,11 @@ class BulletEngine:
 
     def step(self) -> None:
         """See `Engine.step`."""
-        world, body = self._world, self._body
-        _base_of_coordinates(self._qpos, self._qvel, self._base_com, self._base)
-        base = self._base.tolist()
-        pybullet.resetBasePositionAndOrientation(body, base[:3], base[3:7], physicsClientId=world)
-        pybullet.resetBaseVelocity(body, base[7:10], base[10:], physicsClientId=world)
-        self._apply_outside_forces()
-        pybullet.stepSimulation(physicsClientId=world)
-        position, orientation = pybullet.getBasePositionAndOrientation(body, physicsClientId=world)
-        velocity, spin = pybullet.getBaseVelocity(body, physicsClientId=world)
-        self._base[:] = position + orientation + velocity + spin
-        joints = pybullet.getJointStates(body, self._hinges, physicsClientId=world)
-        self._qpos[7:], self._qvel[ROOT_DOFS:] = [j[0] for j in joints], [j[1] for j in joints]
-        self._servo_torques[:] = [j[3] for j in joints] if self._velocities is not None else 0.0
-        _coordinates_of_base(self._base, self._base_com, self._qpos, self._qvel)
+        if self._pd is None:
+            self._advance(self._torques)
+        else:
+            self._advance_under_pd(*self._pd)
+        self._wrench[:] = 0.0
         self._read_contacts()
 
     def foot_contacts(self) -> FootContacts:
@@ -224,6 +220,53 @@ class BulletEngine:
         """See `Engine.segment_frames`."""
         return segment_frames(self.character, self._qpos[:3], self._qpos[3:7], self._qpos[7:])
 
+    def _require(self, servo: Servo) -> None:
+        if self._servo != servo:
+            raise EngineError(f"this engine was made with servo={self._servo!r}; make it with servo={servo!r}")
+
+    def _advance(self, torques: Array) -> None:
+        """One step of Bullet with joint torques (J,) from outside, and what comes of it."""
+        world, body = self._world, self._body
+        _base_of_coordinates(self._qpos, self._qvel, self._base_com, self._base)
+        base = self._base.tolist()
+        pybullet.resetBasePositionAndOrientation(body, base[:3], base[3:7], physicsClientId=world)
+        pybullet.resetBaseVelocity(body, base[7:10], base[10:], physicsClientId=world)
+        self._apply_outside_forces(torques)
+        pybullet.stepSimulation(physicsClientId=world)
+        position, orientation = pybullet.getBasePositionAndOrientation(body, physicsClientId=world)
+        velocity, spin = pybullet.getBaseVelocity(body, physicsClientId=world)
+        self._base[:] = position + orientation + velocity + spin
+        joints = pybullet.getJointStates(body, self._hinges, physicsClientId=world)
+        self._qpos[7:], self._qvel[ROOT_DOFS:] = [j[0] for j in joints], [j[1] for j in joints]
+        self._servo_torques[:] = [j[3] for j in joints] if self._velocities is not None else 0.0
+        _coordinates_of_base(self._base, self._base_com, self._qpos, self._qvel)
+
+    def _advance_under_pd(self, targets: Array, stiffness: Array, damping: Array) -> None:
+        """One step with the torques for which the law of `Engine.set_pd` holds."""
+        qpos, qvel = self._qpos.copy(), self._qvel.copy()
+        angles, velocity = qpos[7:], qvel[ROOT_DOFS:]
+        explicit = stiffness * (targets - angles) - damping * velocity
+
+        def velocity_after(torques: Array) -> Array:
+            self._qpos[:], self._qvel[:] = qpos, qvel
+            self._place_joints()
+            self._advance(self._torques + torques)
+            return self._qvel[ROOT_DOFS:].copy()
+
+        inertia = np.array(pybullet.calculateMassMatrix(self._body, angles.tolist(), physicsClientId=self._world))
+        self._servo_torques[:] = implicit_torques(
+            velocity_after,
+            np.clip(explicit, -self.torque_bounds, self.torque_bounds),
+            velocity,
+            damping,
+            np.linalg.inv(inertia)[ROOT_DOFS:, ROOT_DOFS:],
+            self.time_step_s,
+        )
+
+    def _place_joints(self) -> None:
+        rows = [[[value] for value in part] for part in (self._qpos[7:], self._qvel[ROOT_DOFS:])]
+        pybullet.resetJointStatesMultiDof(self._body, self._hinges, *rows, physicsClientId=self._world)
+
     def _set_motors(self, velocities: list[float], bounds: list[float]) -> None:
         pybullet.setJointMotorControlArray(
             self._body,
@@ -234,14 +277,14 @@ class BulletEngine:
             physicsClientId=self._world,
         )
 
-    def _apply_outside_forces(self) -> None:
+    def _apply_outside_forces(self, torques: Array) -> None:
         """Hands torques and wrenches to the next step; Bullet forgets them after it."""
-        if self._torques.any():
+        if torques.any():
             pybullet.setJointMotorControlArray(
                 self._body,
                 self._hinges,
                 pybullet.TORQUE_CONTROL,
-                forces=self._torques.tolist(),
+                forces=torques.tolist(),
                 physicsClientId=self._world,
             )
         if not self._wrench.any():
@@ -254,7 +297,6 @@ class BulletEngine:
             where = {"flags": pybullet.WORLD_FRAME, "physicsClientId": self._world}
             pybullet.applyExternalForce(self._body, link, force.tolist(), centres[segment].tolist(), **where)
             pybullet.applyExternalTorque(self._body, link, torque.tolist(), **where)
-        self._wrench[:] = 0.0
 
     def _read_contacts(self) -> None:
         """Sums the ground's forces on each foot and its toes: load and centre of pressure, one row a side."""

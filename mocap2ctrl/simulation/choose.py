@@ -6,12 +6,12 @@ import importlib.util
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import EngineError
-from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.engine import Engine, Servo
 
 ENGINES = ("mujoco", "bullet")
 
 
-def make_engine(name: str, character: Character, *, torque_scale: float = 1.0) -> Engine:
+def make_engine(name: str, character: Character, *, torque_scale: float = 1.0, servo: Servo = "velocity") -> Engine:
     """The engine called `name`, holding `character` on flat ground; torque bounds are scaled by `torque_scale`.
 
     Raises:
@@ -20,7 +20,7 @@ def make_engine(name: str, character: Character, *, torque_scale: float = 1.0) -
     if name == "mujoco":
         from mocap2ctrl.simulation.mujoco import MujocoEngine
 
-        return MujocoEngine(character, torque_scale=torque_scale)
+        return MujocoEngine(character, torque_scale=torque_scale, servo=servo)
     if name == "bullet":
         if not has_bullet():
             raise EngineError(
@@ -29,7 +29,7 @@ def make_engine(name: str, character: Character, *, torque_scale: float = 1.0) -
             )
         from mocap2ctrl.simulation.bullet import BulletEngine
 
-        return BulletEngine(character, torque_scale=torque_scale)
+        return BulletEngine(character, torque_scale=torque_scale, servo=servo)
     raise EngineError(f"engine {name!r} is not available; choose one of {', '.join(map(repr, ENGINES))}")
 
 

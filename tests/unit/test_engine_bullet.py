@@ -20,7 +20,7 @@ from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation import choose
 from mocap2ctrl.simulation.body_motion import centre_of_mass_motion, masses_of
 from mocap2ctrl.simulation.coordinates import coordinates
-from mocap2ctrl.simulation.engine import TIME_STEP_S
+from mocap2ctrl.simulation.engine import TIME_STEP_S, Servo
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.simulation.urdf import build_urdf
 from mocap2ctrl.types import Pose, SimState
@@ -141,9 +141,10 @@ def test_without_servos_there_is_none(character: Character):
         BulletEngine(character, servo=False).set_servo(np.zeros(35))
 
 
-def test_there_are_no_pd_servos(character: Character):
-    with pytest.raises(EngineError, match="has no PD servos"):
-        BulletEngine(character, servo="pd")
+@pytest.mark.parametrize("servo", ["velocity", "none"])
+def test_pd_servos_are_for_engines_that_were_made_for_them(character: Character, servo: Servo):
+    with pytest.raises(EngineError, match=f"made with servo='{servo}'"):
+        BulletEngine(character, servo=servo).set_pd(np.zeros(35), 1.0, 0.1)
 
 
 def test_a_missing_library_is_said(character: Character, monkeypatch: pytest.MonkeyPatch):

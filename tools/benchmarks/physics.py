@@ -15,8 +15,10 @@ from benchmarks.rows import Row, engine_names, engine_or_none
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.closed_loop import run, start_vector
 from mocap2ctrl.motion.clips import state
+from mocap2ctrl.simulation.choose import has_bullet, make_engine
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S, Engine
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
+from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array, MotionClip
 
 MOTIONS = ("walk", "jump", "cartwheel")
@@ -40,6 +42,10 @@ def physics(options: argparse.Namespace) -> Iterator[Row]:
         for name, clip in clips.items():
             factor = None if engine is None else closed_loop_factor(engine, clip, 3 if options.quick else 20)
             yield Row(f"{name}, closed loop, real time a core", engine_name, factor, "x", None)
+    if "bullet" in engine_names(options) and has_bullet():
+        for name, clip in clips.items():
+            factor = pd_factor(make_engine("bullet", character, servo="pd"), clip)
+            yield Row(f"{name}, PD servos step by step, real time a core", "bullet", factor, "x", None)
     if "mujoco" in engine_names(options):
         for threads in (1, 2):
             yield from fragment_rows(character, clips, threads, options)
@@ -52,6 +58,23 @@ def closed_loop_factor(engine: Engine, clip: MotionClip, repeats: int) -> float:
     run(engine, program, start, 1)
     processor, _ = median_s(lambda: run(engine, program, start, steps), repeats)
     return steps * engine.time_step_s / processor
+
+
+def pd_factor(engine: Engine, clip: MotionClip) -> float:
+    """Simulated seconds a second of one fragment after the other all over a clip, each target its angles one step later."""
+    gains = pd_gains(engine.character)
+    frames = np.linspace(0, len(clip) - 1 - FRAGMENT_STEPS, 10).astype(int)
+
+    def track() -> None:
+        for first in frames:
+            engine.reset(state(clip, int(first)))
+            for step in range(1, FRAGMENT_STEPS + 1):
+                ahead = min(int(first) + round(step * PD_TIME_STEP_S * clip.fps), len(clip) - 1)
+                engine.set_pd(clip.angles[ahead], gains.stiffness, gains.damping)
+                engine.step()
+
+    processor, _ = median_s(track, 1)
+    return len(frames) * FRAGMENT_STEPS * PD_TIME_STEP_S / processor
 
 
 def fragment_rows(
