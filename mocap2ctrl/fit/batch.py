@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,55 +67,66 @@ def optimise(
     first_sigma: float,
     on_generation: Callable[[Generation], None],
 ) -> list[BatchResult]:
-    """Runs a search for each problem, all in step, so that their populations share the workers (Algorithm 2, lines 8-18)."""
-    search = _SideBySide(pool.evaluator, problems, rngs, first_sigma)
-    for generation in range(1, generations + 1):
-        pool.evaluate(search.ask(), generation, search.tell)
-        label, cost, terms = search.leader()
-        on_generation(Generation(label, generation, generations, pool.evaluations, cost, terms, diverged=pool.diverged))
-    return search.results()
+    """Runs a search for each problem; their populations share the workers (Algorithm 2, lines 8-18)."""
+    searches = [
+        _ProblemSearch(pool.evaluator, problem, rng, first_sigma) for problem, rng in zip(problems, rngs, strict=True)
+    ]
+
+    def settled(number: int) -> None:
+        leader = min(searches, key=lambda search: search.best_after(number).cost)
+        cost, _, terms = leader.best_after(number)
+        label = leader.problem.label
+        on_generation(
+            Generation(label, number, generations, pool.evaluations, cost, _named(terms), diverged=pool.diverged)
+        )
+
+    pool.search(searches, generations, settled)
+    return [search.result() for search in searches]
 
 
-class _SideBySide:
-    """Searches of several problems, generation by generation."""
+class _Best(NamedTuple):
+    """The best parameter vector so far, its cost and its unweighted terms."""
 
-    def __init__(
-        self, evaluator: Evaluator, problems: Sequence[Problem], rngs: Sequence[np.random.Generator], first_sigma: float
-    ) -> None:
-        self._evaluator, self._problems = evaluator, problems
+    cost: float
+    values: Array
+    terms: Array
+
+
+class _ProblemSearch:
+    """The search of one problem; see `fit.round.Asker`."""
+
+    def __init__(self, evaluator: Evaluator, problem: Problem, rng: np.random.Generator, first_sigma: float) -> None:
+        self.problem = problem
+        self._character, self._prior = evaluator.engine.character, evaluator.prior
         self._weights = np.array([getattr(evaluator.objective.weights, name) for name in TERMS])
-        self._specs = [evaluator.spec(problem) for problem in problems]
-        self._searches = [Search(len(spec), rng, first_sigma) for spec, rng in zip(self._specs, rngs, strict=True)]
-        self._best: list[tuple[float, Array, Array]] = [(np.inf, np.zeros(0), np.zeros(0))] * len(problems)
-        self._asked: list[Array] = []
+        self._spec = evaluator.spec(problem)
+        self._search = Search(len(self._spec), rng, first_sigma)
+        self._asked = np.zeros((0, len(self._spec)))
+        self._bests: list[_Best] = []
 
-    def ask(self) -> Iterator[Task]:
-        """The next population of each, made when it is asked for."""
-        self._asked = []
-        for problem, spec, search in zip(self._problems, self._specs, self._searches, strict=True):
-            self._asked.append(spec.values(search.ask()))
-            yield problem, self._asked[-1]
+    def ask(self) -> Task:
+        """The next population."""
+        self._asked = self._spec.values(self._search.ask())
+        return self.problem, self._asked
 
-    def tell(self, i: int, judgement: Judgement) -> None:
-        """Lets search number `i` learn from its population."""
+    def tell(self, judgement: Judgement) -> None:
+        """What it came to."""
         costs = judgement.terms @ self._weights
-        self._searches[i].tell(costs)
+        self._search.tell(costs)
         j = int(np.argmin(costs))
-        if costs[j] < self._best[i][0]:
-            self._best[i] = (float(costs[j]), self._asked[i][j], judgement.terms[j])
+        found = _Best(float(costs[j]), self._asked[j], judgement.terms[j])
+        best = self._bests[-1] if self._bests else found
+        self._bests.append(found if found.cost < best.cost else best)
 
-    def leader(self) -> tuple[str, float, dict[str, float]]:
-        """Label, cost and terms of the best so far."""
-        i = min(range(len(self._problems)), key=lambda i: self._best[i][0])
-        return self._problems[i].label, self._best[i][0], _named(self._best[i][2])
+    def best_after(self, generation: int) -> _Best:
+        """The best of the first generations."""
+        return self._bests[generation - 1]
 
-    def results(self) -> list[BatchResult]:
-        """The best of each."""
-        character, prior = self._evaluator.engine.character, self._evaluator.prior
-        return [
-            BatchResult(problem, decode(problem, spec.feasible(x), character, prior, spec), cost, _named(terms))
-            for problem, spec, (cost, x, terms) in zip(self._problems, self._specs, self._best, strict=True)
-        ]
+    def result(self) -> BatchResult:
+        """The best of all."""
+        cost, values, terms = self._bests[-1]
+        controller = decode(self.problem, self._spec.feasible(values), self._character, self._prior, self._spec)
+        return BatchResult(self.problem, controller, cost, _named(terms))
 
 
 def _named(terms: Array) -> dict[str, float]:

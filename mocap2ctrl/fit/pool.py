@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, wait
 from types import TracebackType
 from typing import Any
@@ -13,7 +13,7 @@ from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.judgement import Judgement, joined, judge
 from mocap2ctrl.fit.problem import Problem
-from mocap2ctrl.fit.round import Round, Told
+from mocap2ctrl.fit.round import Asker, Round
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
@@ -30,8 +30,19 @@ def _nobody(problem: Problem, values: Array, judgement: Judgement, generation: i
     """No witness."""
 
 
-def _unheard(job: int, judgement: Judgement) -> None:
-    """Nobody is told."""
+class _Question:
+    """Asks once, and keeps the answer."""
+
+    answer: Judgement
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def ask(self) -> Task:
+        return self._task
+
+    def tell(self, judgement: Judgement) -> None:
+        self.answer = judgement
 
 
 class EvaluationPool:
@@ -76,47 +87,63 @@ class EvaluationPool:
     ) -> None:
         self._crew.release()
 
-    def evaluate(self, jobs: Iterable[Task], generation: int = 0, told: Told = _unheard) -> list[Judgement]:
-        """What each job's parameter vectors (P, N) come to.
+    def search(
+        self, searches: Sequence[Asker], generations: int, on_generation: Callable[[int], None] = lambda number: None
+    ) -> None:
+        """Answers what searches ask, for some generations of each; what is recorded in the journal is told again.
 
         Args:
-            jobs: asked for one by one: workers begin with the first while the next is made.
-            generation: for the witness.
-            told: hears of each job as soon as it is judged, whatever the order.
+            searches: they share the workers, and none waits for another.
+            generations: of each.
+            on_generation: told the number of each generation, from 1, when all searches have ended it.
 
         Raises:
             FitError: workers die again and again, or are of other versions.
         """
-        round_ = Round(jobs, told)
-        if not self._recorded(round_):
-            self._simulate(round_)
-            if self._journal:
-                self._journal.append(joined(round_.judgements))
-        for search, ((problem, values), judgement) in enumerate(zip(round_.jobs, round_.judgements, strict=True)):
-            self.evaluations += len(judgement)
-            self.diverged += int(judgement.diverged.sum())
-            self._witness(problem, values, judgement, generation, search)
-        return round_.judgements
+        recording = False
 
-    def _recorded(self, round_: Round) -> bool:
-        """Settles a round from the journal, if it is recorded there."""
-        if self._journal is None or self._journal.exhausted:
-            return False
-        round_.make_all()
-        sizes = [len(values) for _, values in round_.jobs]
-        recorded = self._journal.next(sum(sizes))
-        for number, judgement in enumerate([] if recorded is None else recorded.split(sizes)):
-            round_.settle(number, judgement)
-        return recorded is not None
+        def settled(number: int, tasks: list[Task], judgements: list[Judgement]) -> None:
+            if self._journal and recording:
+                self._journal.append(joined(judgements))
+            for search, ((problem, values), judgement) in enumerate(zip(tasks, judgements, strict=True)):
+                self.evaluations += len(judgement)
+                self.diverged += int(judgement.diverged.sum())
+                self._witness(problem, values, judgement, number, search)
+            on_generation(number)
+
+        round_ = Round(searches, generations, settled)
+        while self._journal and not self._journal.exhausted and round_.settled < generations:
+            round_.settle(self._recorded)
+        recording = True
+        if round_.settled < generations:
+            self._simulate(round_)
+
+    def evaluate(self, jobs: Sequence[Task]) -> list[Judgement]:
+        """What the parameter vectors (P, N) of each job come to.
+
+        Raises:
+            FitError: workers die again and again, or are of other versions.
+        """
+        questions = [_Question(job) for job in jobs]
+        self.search(questions, 1)
+        return [question.answer for question in questions]
+
+    def _recorded(self, sizes: list[int]) -> list[Judgement] | None:
+        """What the journal holds of a generation with populations of `sizes`."""
+        recorded = None if self._journal is None else self._journal.next(sum(sizes))
+        return None if recorded is None else recorded.split(sizes)
 
     def _simulate(self, round_: Round) -> None:
         self._compile()
-        for _ in range(self._crew.attempts):
+        failures, settled = 0, round_.settled
+        while True:
             try:
                 return self._judge(round_)
             except self._crew.broken:
                 self._crew.release()
-        raise FitError(self._crew.advice)
+                failures, settled = 1 if round_.settled > settled else failures + 1, round_.settled
+                if failures == self._crew.attempts:
+                    raise FitError(self._crew.advice) from None
 
     def _compile(self) -> None:
         """Once here, so that workers on this machine find it in the cache."""
@@ -134,17 +161,18 @@ class EvaluationPool:
                 self._sharing = Sharing(executor, self._crew.capacity(), self._key, self._setup, self.evaluator)
             self._sharing.judge(round_)
         else:
-            round_.make_all()
-            self._hand_out(executor, round_)
+            while round_.make_next() or round_.todo:
+                while round_.make_next():
+                    pass
+                self._hand_out(executor, round_)
 
     def _alone(self, round_: Round) -> None:
-        round_.make_all()
-        while round_.todo:
+        while round_.make_next() or round_.todo:
             piece = round_.todo.popleft()
             round_.found(piece, judge(self.evaluator, *piece.task))
 
     def _hand_out(self, executor: Executor, round_: Round) -> None:
-        """All to the workers. Those that do not have the setup say so, and are sent it."""
+        """All that is to be done to the workers. Those that do not have the setup say so, and are sent it."""
         pieces = list(round_.todo)
         answers = self._ask(executor, [(self._key, piece.task) for piece in pieces])
         lacking = [i for i, answer in enumerate(answers) if answer.judgement is None]

@@ -1,88 +1,118 @@
-"""One generation's work: populations that are made while others are judged, and told as soon as they are."""
+"""Populations of several searches on their way from questions to answers, each search at its own pace."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from mocap2ctrl.fit.judgement import Judgement, joined, portions
 from mocap2ctrl.fit.worker import Task
 
-Told = Callable[[int, Judgement], None]
-"""Told the number of a population and what it came to."""
+AHEAD = 1
+"""Generations that a search may be ahead of the slowest: what is lost in a crash is that much."""
+
+
+class Asker(Protocol):
+    """A search that asks what its next population comes to, and is told."""
+
+    def ask(self) -> Task:
+        """Problem and parameter vectors (P, N) of the next population. Every `ask` is followed by one `tell`."""
+
+    def tell(self, judgement: Judgement) -> None:
+        """What the population that was asked of last came to."""
 
 
 class Piece(NamedTuple):
-    """What one worker evaluates at a time: part number `part` of population number `job`."""
+    """What one worker evaluates at a time: part number `part` of the population that search number `search` waits for."""
 
-    job: int
+    search: int
     part: int
     task: Task
 
 
+Settled = Callable[[int, list[Task], list[Judgement]], None]
+"""Told the number of a generation, from 1, and of each search its population and what that came to."""
+
+
 class Round:
-    """Populations of one generation, one for each search, on their way from questions to answers.
+    """Some generations of several searches. None waits for another's population, so workers do not either.
+
+    A search depends on what it was told alone, so the order in which populations are made and judged changes nothing; of a
+    generation is told when all have ended it.
 
     Attributes:
-        jobs: populations made so far: problems and parameter vectors (P, N).
-        todo: pieces of them that nobody has taken yet.
-        complete: whether all are made.
+        todo: pieces that nobody has taken yet, those of the oldest population first.
+        settled: generations that all searches have ended.
     """
 
-    def __init__(self, jobs: Iterable[Task], told: Told) -> None:
-        """`jobs` are asked for one by one; `told` hears of each as soon as it is judged, whatever the order."""
-        self.jobs: list[Task] = []
+    def __init__(self, searches: Sequence[Asker], generations: int, on_settled: Settled) -> None:
+        """`on_settled` is told of each generation, in order."""
         self.todo: deque[Piece] = deque()
-        self._source, self._told, self.complete = iter(jobs), told, False
-        self._found: list[list[Judgement | None]] = []
-        self._judgements: dict[int, Judgement] = {}
+        self.settled = 0
+        self._searches, self._generations, self._on_settled = searches, generations, on_settled
+        self._populations: list[list[Task]] = [[] for _ in searches]
+        self._judgements: list[list[Judgement]] = [[] for _ in searches]
+        self._parts: list[list[Judgement | None]] = [[] for _ in searches]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all populations of all generations are made."""
+        return all(len(made) == self._generations for made in self._populations)
 
     def make_next(self) -> bool:
-        """Makes the next population; False when all are made."""
-        job = next(self._source, None)
-        if job is None:
-            if not self.complete:
-                self.todo = _small_ones_in_the_middle(self.todo)
-            self.complete = True
+        """Makes the next population of the search that is farthest behind; False when all wait for answers, or have ended."""
+        ready = [i for i in range(len(self._searches)) if self._may_ask(i)]
+        if not ready:
             return False
-        problem, values = job
+        search = min(ready, key=lambda i: len(self._populations[i]))
+        problem, values = self._searches[search].ask()
+        self._populations[search].append((problem, values))
         parts = portions(len(values))
-        number = len(self.jobs)
-        self.jobs.append(job)
-        self._found.append([None] * len(parts))
-        self.todo.extend(Piece(number, k, (problem, values[part])) for k, part in enumerate(parts))
+        self._parts[search] = [None] * len(parts)
+        self.todo.extend(Piece(search, k, (problem, values[part])) for k, part in enumerate(parts))
         return True
 
-    def make_all(self) -> None:
-        """Makes all populations."""
-        while self.make_next():
-            pass
-
     def found(self, piece: Piece, judgement: Judgement) -> None:
-        """Keeps what a piece came to, and tells of its population when that was the last one."""
-        parts = self._found[piece.job]
+        """Keeps what a piece came to, and tells its search when that was the last one."""
+        parts = self._parts[piece.search]
         parts[piece.part] = judgement
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            self.settle(piece.job, joined(known))
+            self._tell(piece.search, joined(known))
 
-    def settle(self, job: int, judgement: Judgement) -> None:
-        """Tells what a whole population came to."""
-        self._judgements[job] = judgement
-        self._told(job, judgement)
+    def settle(self, answers: Callable[[list[int]], list[Judgement] | None]) -> bool:
+        """Ends a generation that is known already.
 
-    def put_back(self, pieces: Iterable[Piece]) -> None:
+        Args:
+            answers: from the sizes of all populations to what they came to, or None if that is not known.
+
+        Returns:
+            Whether it was known. If not, its populations are made, and their pieces to be done.
+        """
+        while self.make_next():
+            pass
+        known = answers([len(made[-1][1]) for made in self._populations])
+        if known is None:
+            return False
+        self.todo.clear()
+        for search, judgement in enumerate(known):
+            self._tell(search, judgement)
+        return True
+
+    def put_back(self, pieces: Sequence[Piece]) -> None:
         """Pieces whose worker died are to be done again."""
-        self.todo.extend(pieces)
+        self.todo.extendleft(reversed(pieces))
 
-    @property
-    def judgements(self) -> list[Judgement]:
-        """Of all populations, in their order."""
-        return [self._judgements[number] for number in range(len(self.jobs))]
+    def _may_ask(self, search: int) -> bool:
+        made, told = len(self._populations[search]), len(self._judgements[search])
+        return made == told and made < min(self._generations, self.settled + 1 + AHEAD)
 
-
-def _small_ones_in_the_middle(pieces: Sequence[Piece]) -> deque[Piece]:
-    """Both ends begin with large ones and meet at small ones."""
-    by_size = sorted(pieces, key=lambda piece: -len(piece.task[1]))
-    return deque([*by_size[::2], *by_size[1::2][::-1]])
+    def _tell(self, search: int, judgement: Judgement) -> None:
+        self._judgements[search].append(judgement)
+        self._searches[search].tell(judgement)
+        while all(len(told) > self.settled for told in self._judgements):
+            number = self.settled
+            self.settled += 1
+            tasks = [made[number] for made in self._populations]
+            self._on_settled(self.settled, tasks, [told[number] for told in self._judgements])

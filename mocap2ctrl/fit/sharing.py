@@ -32,7 +32,7 @@ class Sharing:
         self._ready: Future[None] = executor.submit(prepare, key, setup)
 
     def judge(self, round_: Round) -> None:
-        """Judges all of a round: workers take pieces from the beginning, this process makes populations, then helps from the end.
+        """Judges all of a round. This process makes populations whenever it can, and does pieces as the workers do.
 
         Raises:
             concurrent.futures.BrokenExecutor: a worker died; what it had is to be done again.
@@ -45,13 +45,13 @@ class Sharing:
                 if round_.make_next():
                     continue
                 if round_.todo:
-                    piece = round_.todo.pop()
+                    piece = round_.todo.popleft()
                     round_.found(piece, judge(self._evaluator, *piece.task))
                 elif not running:
                     return
                 self._take_in(running, round_)
         finally:
-            round_.put_back(running.values())
+            round_.put_back(list(running.values()))
 
     def _wanted(self, round_: Round) -> int:
         """How many pieces workers should have: those at work and the next ones, which are none when all should end together."""
