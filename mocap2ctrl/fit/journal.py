@@ -1,7 +1,8 @@
 """The checkpoint of a fit: a journal of everything that was evaluated.
 
 It makes a fit resumable: searches depend only on seeds and on what evaluations came to, so a resumed fit asks the same questions
-and is told the recorded answers, until they run out. A record that a crash cut short is dropped.
+and is told the recorded answers, until they run out. Searches that run side by side record in whatever order they end their
+populations; each finds its own again. A record that a crash cut short is dropped.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from collections import defaultdict, deque
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +25,17 @@ COLUMNS = len(TERMS) + 1
 
 
 class Journal:
-    """An append-only file of judgements, each record with its length and checksum, bound to a fit by a key."""
+    """An append-only file of judgements, each record with its length, checksum and search, bound to a fit by a key.
 
-    FORMAT = 2
+    Attributes:
+        recorded: how many evaluations it held when it was opened.
+    """
+
+    FORMAT = 3
     MAGIC = b"mocap2ctrl journal %d\n" % FORMAT
     ANY_MAGIC = re.compile(rb"mocap2ctrl journal (\d+)\n")
     HEADER = struct.Struct("<II")
+    SEARCH = struct.Struct("<I")
 
     def __init__(self, path: Path, key: bytes, resume: bool) -> None:
         """Opens the journal at `path`; without `resume` it begins anew.
@@ -38,51 +45,43 @@ class Journal:
                 is writing it.
         """
         self._path = path
-        self._position = 0
         head = self.MAGIC + key.hex().encode() + b"\n"
-        self._records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
+        records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
+        self.recorded = sum(len(rows) for _, rows in records)
+        self._untold: defaultdict[int, deque[Array]] = defaultdict(deque)
+        for search, rows in records:
+            self._untold[search].append(rows)
         # Unbuffered, so that after a failed write nothing waits to fail again on closing.
         self._file = open(path, "r+b" if path.exists() else "x+b", buffering=0)  # noqa: SIM115  # lives as long as the fit
         if not claim(self._file):
             self._file.close()
             raise CaptureError(f"{path.parent.parent}: {IN_USE}")
-        if self._records:
+        if records:
             self._file.truncate(end)
             self._file.seek(end)
         else:
             self._file.truncate(0)
             self._write(head)
 
-    @property
-    def recorded(self) -> int:
-        """How many evaluations it holds."""
-        return sum(len(r) for r in self._records)
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether all that was recorded has been told."""
-        return self._position == len(self._records)
-
-    def next(self, size: int) -> Judgement | None:
-        """What the next `size` evaluations came to, or None when no more are recorded.
+    def next(self, search: int, size: int) -> Judgement | None:
+        """What the next `size` evaluations of search number `search` came to, or None when no more of it are recorded.
 
         Raises:
-            CaptureError: the next record has another size.
+            CaptureError: the record has another size.
         """
-        if self.exhausted:
+        if not self._untold[search]:
             return None
-        record = self._records[self._position]
-        if len(record) != size:
+        rows = self._untold[search].popleft()
+        if len(rows) != size:
             raise CaptureError(
-                f"{self._path}: a record has {len(record)} costs where {size} were asked for; use --overwrite"
+                f"{self._path}: a record has {len(rows)} costs where {size} were asked for; use --overwrite"
             )
-        self._position += 1
-        return Judgement(record[:, :-1], record[:, -1] != 0)
+        return Judgement(rows[:, :-1], rows[:, -1] != 0)
 
-    def append(self, judgement: Judgement) -> None:
-        """Adds a record; it is in the operating system's hands when this returns."""
+    def append(self, search: int, judgement: Judgement) -> None:
+        """Adds a record of search number `search`; it is in the operating system's hands when this returns."""
         rows = np.column_stack([judgement.terms, judgement.diverged])
-        payload = np.ascontiguousarray(rows, dtype="<f8").tobytes()
+        payload = self.SEARCH.pack(search) + np.ascontiguousarray(rows, dtype="<f8").tobytes()
         self._write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
 
     def close(self) -> None:
@@ -96,7 +95,7 @@ class Journal:
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
 
-    def _recorded(self, head: bytes) -> tuple[list[Array], int]:
+    def _recorded(self, head: bytes) -> tuple[list[tuple[int, Array]], int]:
         """The whole records of the file and where they end; none where a crash cut the head short."""
         data, folder = self._path.read_bytes(), self._path.parent.parent
         if data.startswith(head):
@@ -115,13 +114,15 @@ class Journal:
         return [], len(head)
 
     @classmethod
-    def _read(cls, data: bytes, offset: int) -> tuple[list[Array], int]:
+    def _read(cls, data: bytes, offset: int) -> tuple[list[tuple[int, Array]], int]:
         records = []
         while offset + cls.HEADER.size <= len(data):
             size, checksum = cls.HEADER.unpack_from(data, offset)
             payload = data[offset + cls.HEADER.size : offset + cls.HEADER.size + size]
             if size == 0 or len(payload) < size or zlib.crc32(payload) != checksum:
                 break  # zeros after a power failure look like an empty record
-            records.append(np.frombuffer(payload, "<f8").reshape(-1, COLUMNS).copy())
+            (search,) = cls.SEARCH.unpack_from(payload)
+            rows = np.frombuffer(payload, "<f8", offset=cls.SEARCH.size).reshape(-1, COLUMNS).copy()
+            records.append((search, rows))
             offset += cls.HEADER.size + size
         return records, offset

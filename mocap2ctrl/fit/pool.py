@@ -11,7 +11,7 @@ from typing import Any
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import Judgement, joined, judge
+from mocap2ctrl.fit.judgement import Judgement, judge
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.round import Asker, Round
 from mocap2ctrl.fit.setup import EvaluationSetup
@@ -100,23 +100,19 @@ class EvaluationPool:
         Raises:
             FitError: workers die again and again, or are of other versions.
         """
-        recording = False
 
         def settled(number: int, tasks: list[Task], judgements: list[Judgement]) -> None:
-            if self._journal and recording:
-                self._journal.append(joined(judgements))
             for search, ((problem, values), judgement) in enumerate(zip(tasks, judgements, strict=True)):
                 self.evaluations += len(judgement)
                 self.diverged += int(judgement.diverged.sum())
                 self._witness(problem, values, judgement, number, search)
             on_generation(number)
 
-        round_ = Round(searches, generations, settled)
-        while self._journal and not self._journal.exhausted and round_.settled < generations:
-            round_.settle(self._recorded)
-        recording = True
-        if round_.settled < generations:
-            self._simulate(round_)
+        journal = self._journal
+        if journal is None:
+            self._simulate(Round(searches, generations, settled))
+        else:
+            self._simulate(Round(searches, generations, settled, journal.next, journal.append))
 
     def evaluate(self, jobs: Sequence[Task]) -> list[Judgement]:
         """What the parameter vectors (P, N) of each job come to.
@@ -128,12 +124,11 @@ class EvaluationPool:
         self.search(questions, 1)
         return [question.answer for question in questions]
 
-    def _recorded(self, sizes: list[int]) -> list[Judgement] | None:
-        """What the journal holds of a generation with populations of `sizes`."""
-        recorded = None if self._journal is None else self._journal.next(sum(sizes))
-        return None if recorded is None else recorded.split(sizes)
-
     def _simulate(self, round_: Round) -> None:
+        while round_.make_next():
+            pass
+        if not round_.todo:
+            return
         self._compile()
         failures, settled = 0, round_.settled
         while True:

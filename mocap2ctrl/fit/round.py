@@ -10,7 +10,7 @@ from mocap2ctrl.fit.judgement import Judgement, joined, portions
 from mocap2ctrl.fit.worker import Task
 
 AHEAD = 1
-"""Generations that a search may be ahead of the slowest: what is lost in a crash is that much."""
+"""Generations that a search may be ahead of the slowest, so that all end at about the same time."""
 
 
 class Asker(Protocol):
@@ -31,6 +31,12 @@ class Piece(NamedTuple):
     task: Task
 
 
+Known = Callable[[int, int], Judgement | None]
+"""From the number of a search and the size of its next population to what that came to, if it is known already."""
+
+Told = Callable[[int, Judgement], None]
+"""Told the number of a search and what its population came to, before the search is."""
+
 Settled = Callable[[int, list[Task], list[Judgement]], None]
 """Told the number of a generation, from 1, and of each search its population and what that came to."""
 
@@ -46,11 +52,27 @@ class Round:
         settled: generations that all searches have ended.
     """
 
-    def __init__(self, searches: Sequence[Asker], generations: int, on_settled: Settled) -> None:
-        """`on_settled` is told of each generation, in order."""
+    def __init__(
+        self,
+        searches: Sequence[Asker],
+        generations: int,
+        on_settled: Settled,
+        known: Known = lambda search, size: None,
+        on_told: Told = lambda search, judgement: None,
+    ) -> None:
+        """Makes nothing yet.
+
+        Args:
+            searches: whose populations these are.
+            generations: of each.
+            on_settled: told of each generation, in order.
+            known: what need not be found out again.
+            on_told: hears of each population that had to be found out.
+        """
         self.todo: deque[Piece] = deque()
         self.settled = 0
         self._searches, self._generations, self._on_settled = searches, generations, on_settled
+        self._known, self._on_told = known, on_told
         self._populations: list[list[Task]] = [[] for _ in searches]
         self._judgements: list[list[Judgement]] = [[] for _ in searches]
         self._parts: list[list[Judgement | None]] = [[] for _ in searches]
@@ -68,6 +90,10 @@ class Round:
         search = min(ready, key=lambda i: len(self._populations[i]))
         problem, values = self._searches[search].ask()
         self._populations[search].append((problem, values))
+        known = self._known(search, len(values))
+        if known is not None:
+            self._tell(search, known)
+            return True
         parts = portions(len(values))
         self._parts[search] = [None] * len(parts)
         self.todo.extend(Piece(search, k, (problem, values[part])) for k, part in enumerate(parts))
@@ -79,26 +105,9 @@ class Round:
         parts[piece.part] = judgement
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            self._tell(piece.search, joined(known))
-
-    def settle(self, answers: Callable[[list[int]], list[Judgement] | None]) -> bool:
-        """Ends a generation that is known already.
-
-        Args:
-            answers: from the sizes of all populations to what they came to, or None if that is not known.
-
-        Returns:
-            Whether it was known. If not, its populations are made, and their pieces to be done.
-        """
-        while self.make_next():
-            pass
-        known = answers([len(made[-1][1]) for made in self._populations])
-        if known is None:
-            return False
-        self.todo.clear()
-        for search, judgement in enumerate(known):
-            self._tell(search, judgement)
-        return True
+            whole = joined(known)
+            self._on_told(piece.search, whole)
+            self._tell(piece.search, whole)
 
     def put_back(self, pieces: Sequence[Piece]) -> None:
         """Pieces whose worker died are to be done again."""

@@ -35,7 +35,7 @@ def costs(*sizes: int) -> list[Judgement]:
 def written(path: Path, records: list[Judgement], key: bytes = KEY) -> bytes:
     with contextlib.closing(Journal(path, key, resume=False)) as journal:
         for record in records:
-            journal.append(record)
+            journal.append(0, record)
     return path.read_bytes()
 
 
@@ -44,7 +44,7 @@ def read(path: Path, records: list[Judgement], key: bytes = KEY) -> list[Judgeme
     told = []
     with contextlib.closing(Journal(path, key, resume=True)) as journal:
         for record in records:
-            answer = journal.next(len(record))
+            answer = journal.next(0, len(record))
             if answer is None:
                 break
             told.append(answer)
@@ -73,19 +73,30 @@ def test_tells_what_was_recorded_to_the_bit(path: Path) -> None:
     assert same(read(path, records), records)
 
 
+def test_each_search_finds_its_own_in_whatever_order_they_were_recorded(path: Path) -> None:
+    records = costs(2, 3, 4, 5)
+    with contextlib.closing(Journal(path, KEY, resume=False)) as journal:
+        for search, record in zip((1, 0, 1, 0), records, strict=True):
+            journal.append(search, record)
+    with contextlib.closing(Journal(path, KEY, resume=True)) as journal:
+        told = [journal.next(0, 3), journal.next(1, 2), journal.next(1, 4), journal.next(0, 5)]
+        assert same([t for t in told if t is not None], [records[i] for i in (1, 0, 2, 3)])
+        assert [journal.next(search, 2) for search in range(3)] == [None] * 3
+
+
 def test_cut_at_any_byte_it_tells_whole_records_only_and_goes_on(path: Path) -> None:
     """Every length that a crash may leave, inside the head included."""
     records = costs(2, 3, 1)
     data = written(path, records)
-    ends = [len(data) - sum(len(r) * 8 * COLUMNS + 8 for r in records[i:]) for i in range(4)]
+    ends = [len(data) - sum(len(r) * 8 * COLUMNS + 12 for r in records[i:]) for i in range(4)]
     for length in range(len(data) + 1):
         path.write_bytes(data[:length])
         whole = sum(length >= end for end in ends[1:])
         with contextlib.closing(Journal(path, KEY, resume=True)) as journal:
-            assert same([told for r in records[:whole] if (told := journal.next(len(r)))], records[:whole])
-            assert journal.next(99) is None
+            assert same([told for r in records[:whole] if (told := journal.next(0, len(r)))], records[:whole])
+            assert journal.next(0, 99) is None
             for record in records[whole:]:
-                journal.append(record)
+                journal.append(0, record)
         assert path.read_bytes() == data, f"cut at byte {length}"
 
 
@@ -94,7 +105,7 @@ def test_a_damaged_byte_ends_the_record_before_it(path: Path) -> None:
     records = costs(2, 3)
     data = written(path, records)
     head = len(Journal.MAGIC) + 2 * len(KEY) + 1
-    first_end = head + 8 + len(records[0]) * 8 * COLUMNS
+    first_end = head + 12 + len(records[0]) * 8 * COLUMNS
     for offset in range(head, len(data)):
         damaged = bytearray(data)
         damaged[offset] ^= 0x41
@@ -120,10 +131,10 @@ def test_another_fit_s_journal_is_refused_and_left_alone(path: Path) -> None:
 
 
 def test_a_journal_of_another_format_is_refused_and_left_alone(path: Path) -> None:
-    """Format 1 did not say what had diverged."""
-    data = written(path, costs(2)).replace(b"journal 2\n", b"journal 1\n", 1)
+    """Format 2 did not say which search a record is of."""
+    data = written(path, costs(2)).replace(b"journal 3\n", b"journal 2\n", 1)
     path.write_bytes(data)
-    with pytest.raises(CaptureError, match=r"format 1.*format 2 only.*--overwrite"):
+    with pytest.raises(CaptureError, match=r"format 2.*format 3 only.*--overwrite"):
         Journal(path, KEY, resume=True)
     assert path.read_bytes() == data
 
@@ -139,7 +150,7 @@ def test_a_record_of_another_size_is_refused(path: Path) -> None:
         contextlib.closing(Journal(path, KEY, resume=True)) as journal,
         pytest.raises(CaptureError, match="4 costs where 5"),
     ):
-        journal.next(5)
+        journal.next(0, 5)
 
 
 @contextlib.contextmanager
@@ -158,19 +169,19 @@ def test_a_failed_write_names_the_file_and_loses_nothing(path: Path) -> None:
     whole = written(path, records)
     path.unlink()
     journal = Journal(path, KEY, resume=False)
-    journal.append(records[0])
+    journal.append(0, records[0])
     with full_disk(len(whole) - 300):
         with pytest.raises(OSError, match=r"journal\.bin"):  # noqa: PT012  # which of the two fails depends on the limit
-            journal.append(records[1])
-            journal.append(records[2])
+            journal.append(0, records[1])
+            journal.append(0, records[2])
         journal.close()
     assert whole.startswith(path.read_bytes())
     with contextlib.closing(Journal(path, KEY, resume=True)) as again:
         told = again.recorded
         assert told >= len(records[0])
         for record in records:
-            if again.next(len(record)) is None:
-                again.append(record)
+            if again.next(0, len(record)) is None:
+                again.append(0, record)
     assert path.read_bytes() == whole
 
 
@@ -259,14 +270,14 @@ def record_ends(journal: bytes) -> list[int]:
 def fit_size(journal: bytes) -> int:
     """Evaluations in a whole journal."""
     ends = record_ends(journal)
-    return sum(end - begin - 8 for begin, end in pairwise(ends)) // (8 * COLUMNS)
+    return sum(end - begin - 12 for begin, end in pairwise(ends)) // (8 * COLUMNS)
 
 
 def every_kind_of_place(journal: bytes) -> list[int]:
     """Lengths at which a journal may have been cut off."""
     head, *ends = record_ends(journal)
     middle = ends[len(ends) // 2]
-    around = [middle + offset for offset in (-1, 0, 1, 4, 7, 8, 9, 8 + 8 * COLUMNS)]
+    around = [middle + offset for offset in (-1, 0, 1, 4, 7, 8, 9, 12, 12 + 8 * COLUMNS)]
     draw = random.Random(5)
     return [0, 5, len(Journal.MAGIC), head - 1, head, head + 3, *around, len(journal) - 1, len(journal)] + [
         draw.randrange(len(journal)) for _ in range(3)
@@ -280,7 +291,7 @@ def test_two_fits_do_not_write_one_journal(tmp_path: Path) -> None:
     for name in ("config.toml", CONTROLLER):
         (tmp_path / "capture" / name).write_text("")
     with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
-        journal.append(Judgement(np.ones((2, len(TERMS))), np.zeros(2, dtype=bool)))
+        journal.append(0, Judgement(np.ones((2, len(TERMS))), np.zeros(2, dtype=bool)))
         before = path.read_bytes()
         for resume in (True, False):
             with pytest.raises(CaptureError, match="another fit is at work in it"):

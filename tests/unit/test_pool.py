@@ -175,7 +175,8 @@ def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: Eva
     made_up = np.arange(5.0 * len(TERMS)).reshape(5, -1)
     path = tmp_path / "journal.bin"
     with contextlib.closing(Journal(path, b"key", resume=False)) as journal:
-        journal.append(Judgement(made_up, np.array([False, True, False, True, True])))
+        journal.append(1, Judgement(made_up[2:], np.array([False, True, True])))
+        journal.append(0, Judgement(made_up[:2], np.array([False, True])))
     with (
         contextlib.closing(Journal(path, b"key", resume=True)) as journal,
         EvaluationPool(setup, 1, journal) as pool,
