@@ -24,8 +24,9 @@ SAMPLES = 12
 """Pictures of a folder from which its kind is told."""
 COLOURED, COLOURED_SHARE = 24, 0.005
 """A picture is coloured when its channels differ by more levels in more than this share of its pixels."""
-MOST_LABELS, NUMBERS, SECOND_LABEL = 32, 64, 0.1
-"""Labels are so few values, and either small numbers or common: the second one has such a share of all. Else they are edges."""
+MOST_LABELS, NUMBERS, INSIDE = 32, 64, 0.02
+"""Labels are so few values, and either small numbers, or more than one has an inside, of such a share of all; a soft edge's
+levels have none."""
 LARGEST_LABEL = 4.0
 """The largest label is the person without a question when it has so many times the area of the next."""
 NEAR_LABEL = 0.1
@@ -71,17 +72,25 @@ def kind_of(pictures: Sequence[Picture], where: str) -> str:
     """
     if any(has_alpha(p) for p in pictures):
         return "alpha"
-    values, counts = np.unique(np.concatenate([codes(p).ravel() for p in pictures]), return_counts=True)
-    counts = counts[values > 0]
-    few = len(counts) <= MOST_LABELS
+    shown = [codes(p) for p in pictures]
+    values = np.unique(np.concatenate([s.ravel() for s in shown]))
+    values = values[values > 0]
+    few = len(values) <= MOST_LABELS
     if any(_coloured(p) for p in pictures):
         if not few:
             raise VideoError(
                 f"{where}: holds photographs and no masks; white = person, an alpha channel, or one colour a label is expected"
             )
         return "labels"
-    common = len(counts) > 1 and np.sort(counts)[-2] >= SECOND_LABEL * counts.sum()
-    return "labels" if few and (len(counts) == 1 or values.max() < NUMBERS or common) else "grey"
+    return "labels" if few and (len(values) < 2 or values.max() < NUMBERS or _insides(shown, values) > 1) else "grey"
+
+
+def _insides(shown: Sequence[npt.NDArray[np.int64]], values: npt.NDArray[np.int64]) -> int:
+    """How many of the values have an inside."""
+    least = INSIDE * sum(np.count_nonzero(s) for s in shown)
+    square = np.ones((3, 3), np.uint8)
+    areas = [sum(np.count_nonzero(cv2.erode((s == v).astype(np.uint8), square)) for s in shown) for v in values]
+    return len([area for area in areas if area > least])
 
 
 def _coloured(picture: Picture) -> bool:
