@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.ndimage import median_filter
 
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.bodies import Body, Frame, Numbers, Part, gap, gathered, numbered_parts
@@ -20,6 +21,8 @@ PARTIAL = 0.2
 """A body below this share of the usual area is not followed either."""
 USUAL = 70.0
 """Percentile of the largest parts' heights that is a body's; a torn one's are less, those of two who touch are more."""
+FLASH, FLASH_S = 4.0, 1.0
+"""In a frame with so many times the usual foreground, of the clip and of the time around, the light has changed."""
 REACH, SPEED = 0.5, 3.0
 """How far a body may get from frame to frame, in heights, and how many heights a second while it is not seen."""
 LOST_S = 0.5
@@ -132,9 +135,17 @@ def follow(masks: Masks, fps: float, smallest: float = SMALLEST_SHARE) -> Scene:
         return Scene(tuple(Frame(n, p, ()) for n, p in numbered), (), 0.0, fps)
     height = float(np.percentile([part.box[3] for part in largest], USUAL))
     least = max(smallest, PARTIAL * float(np.median([part.area for part in largest])))
+    numbered = [(n, () if light else p) for (n, p), light in zip(numbered, _flashes(numbered, fps), strict=True)]
     frames, tracks = _tracks(numbered, height, least, fps)
     scene = Scene(frames, (), height, fps)
     return Scene(frames, tuple(sorted(tracks, key=scene.mass, reverse=True)), height, fps)
+
+
+def _flashes(numbered: Sequence[tuple[Numbers, tuple[Part, ...]]], fps: float) -> npt.NDArray[np.bool_]:
+    """(T,) whether a frame shows another light, and no bodies."""
+    totals = np.array([sum(part.area for part in parts) for _, parts in numbered])
+    around = median_filter(totals, size=2 * round(0.5 * FLASH_S * fps) + 1, mode="nearest")
+    return np.asarray(totals > FLASH * np.maximum(around, np.median(totals[totals > 0])))
 
 
 def _tracks(

@@ -69,6 +69,13 @@ class TestFollow:
         masks[:, 66:70] = False
         assert overlap(find_person(masks, CLIP).masks, whole) > 0.97
 
+    def test_a_flash_of_light_is_a_gap_and_no_body(self) -> None:
+        (truth,) = walkers(CROSSING)
+        masks = truth.copy()
+        masks[30:33, :100] = True
+        truth[30:33] = False
+        np.testing.assert_array_equal(find_person(masks, CLIP).masks, truth)
+
     def test_people_who_cross_share_a_body_there_and_are_two_again_after(self) -> None:
         first, second = walkers(CROSSING, CROSSING[::-1])
         scene = follow(first | second, FPS)
