@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,8 @@ def fit(
     torque_scale: float = 1.0,
     camera: Path | str | None = None,
     background: Path | str | None = None,
+    person: str | Sequence[float] | None = None,
+    masks: bool = False,
     allow_ground: bool = False,
     reference: Path | str | None = None,
     resume: bool = False,
@@ -114,6 +116,9 @@ def fit(
         torque_scale: factor on the torque bounds.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given.
         background: a picture of a video's empty scene.
+        person: which one, where there are several: `"X,Y"` or `"X,Y@T"` or these numbers, pixels of the input's picture and
+            seconds; without a time, in the first frame in which the most people are seen.
+        masks: a video holds masks, white = person; without it, those in black and white or with an alpha channel do.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         resume: go on with an interrupted fit in `output`.
@@ -129,7 +134,7 @@ def fit(
     from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
-    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
+    options = Options(prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference)
     seen = is_video_input(source)
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
@@ -212,6 +217,8 @@ def _begin_video(
         fps=options.fps,
         time_range=options.time_range,
         background=options.background,
+        person=options.person,
+        as_masks=options.masks,
         progress=on_preparation,
     )
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, add_person, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="a video; masks (FILE.npz:KEY or a folder of PNGs); a .bvh, a DeepMimic .txt; or the name of sample footage or of a "
-        "clip in pybullet_data",
+        help="a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; "
+        "or the name of sample footage or of a clip in pybullet_data",
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="the capture folder (default: captures/<input's name>)")
     parser.add_argument("--budget", default="default", help="quick, default or thorough")
@@ -89,6 +89,7 @@ def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
         "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
     )
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
+    add_person(group)
     group.add_argument(
         "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
     )
@@ -127,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
             torque_scale=options.torque_limit,
             camera=options.camera,
             background=options.background,
+            person=options.person,
+            masks=options.masks,
             allow_ground=options.allow_ground,
             reference=options.reference,
             resume=options.resume,

@@ -47,6 +47,21 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else on stdout")
 
 
+def add_person(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The options `--person` and `--masks`."""
+    parser.add_argument(
+        "--person",
+        metavar="X,Y[@T]",
+        help="which one, if there are several: a point on or beside the person, in pixels of the input's picture from its top "
+        "left corner, T seconds from the input's start (default: in the first frame in which the most people are seen)",
+    )
+    parser.add_argument(
+        "--masks",
+        action="store_true",
+        help="the video holds masks, white = person (default: if it is black and white, or has an alpha channel)",
+    )
+
+
 def print_json(values: dict[str, Any]) -> None:
     """One JSON object on stdout; NaN and infinity become null."""
     print(json.dumps({k: _plain(v) for k, v in values.items()}))

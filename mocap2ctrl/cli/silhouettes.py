@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.cli.options import add_json, add_person, note, number, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.video.extract import ExtractedMasks
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   mocap2ctrl silhouettes walk.mp4                            writes silhouettes/walk.npz and silhouettes/walk.png
   mocap2ctrl silhouettes walk.mp4 --background empty.png -o walk.npz
+  mocap2ctrl silhouettes duet.mp4 --person 520,610@0.5       the one of two people who is there half a second from the start
   mocap2ctrl fit silhouettes/walk.npz:walk --camera walk.toml
 
 The clean plate walk.background.png (or .jpg) beside walk.mp4 is used, and named.
@@ -24,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "video", metavar="VIDEO", help="a video by a still camera; or masks, FILE.npz:KEY or a folder of PNGs"
+        "video",
+        metavar="VIDEO",
+        help="a video by a still camera; or masks: FILE.npz:KEY, a folder of PNGs, or a video in black and white",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the masks to write, an .npz (default: silhouettes/<video's name>.npz)"
@@ -37,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the background comes from: that picture, frames without anybody, or the clip's median "
         "(default: the first that there is)",
     )
+    add_person(parser)
     parser.add_argument(
         "--fps", type=number(1, 1000), help="frames a second (default: the video's, or a fraction near 30)"
     )
@@ -110,8 +114,9 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     from mocap2ctrl.cli.progress import StepDisplay
     from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.video.camera_file import camera_for_size, load_camera
+    from mocap2ctrl.video.choice import person_at
     from mocap2ctrl.video.extract import from_masks, from_video
-    from mocap2ctrl.video.mask_files import is_mask_spec
+    from mocap2ctrl.video.mask_files import holds_masks
     from mocap2ctrl.video.samples import VIDEO, shipped_file
     from mocap2ctrl.video.silhouettes import input_file, sample_note, seen_by
 
@@ -119,10 +124,11 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     video = shipped or options.video
     camera = load_camera(options.camera) if options.camera else None
     time_range = tuple(options.time_range) if options.time_range else None
-    if is_mask_spec(options.video):
+    at = person_at(options.person)
+    if holds_masks(video, insist=options.masks):
         if options.background or options.method:
             raise ConfigError(f"{options.video}: are masks already; --background and --method are for videos")
-        found = from_masks(options.video, fps=options.fps, time_range=time_range)
+        found = from_masks(video, fps=options.fps, time_range=time_range, person_at=at)
     else:
         with StepDisplay("silhouettes") as display:
             found = from_video(
@@ -131,6 +137,7 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
                 time_range=time_range,
                 plate=options.background,
                 method=options.method,
+                person_at=at,
                 progress=display.step,
             )
     notes = () if shipped is None else (sample_note(shipped),)

@@ -42,6 +42,8 @@ class Options:
         cycles: how often a motion's loop is repeated.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`.
         background: a picture of a video's empty scene.
+        person: which one of several, `X,Y` or `X,Y@T`, pixels and seconds.
+        masks: whether a video holds masks.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
     """
@@ -52,11 +54,13 @@ class Options:
     cycles: int = 1
     camera: Path | str | None = None
     background: Path | str | None = None
+    person: str | Sequence[float] | None = None
+    masks: bool = False
     allow_ground: bool = False
     reference: Path | str | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")
+VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference")
 
 
 @dataclass(frozen=True, eq=False)

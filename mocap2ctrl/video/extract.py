@@ -15,11 +15,14 @@ from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import align
 from mocap2ctrl.video.background import build_background
+from mocap2ctrl.video.border import border_contacts, usable_range
+from mocap2ctrl.video.choice import Clip, PersonAt
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
+from mocap2ctrl.video.glance import refuse_visitors
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
 from mocap2ctrl.video.motion import camera_motion
-from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
+from mocap2ctrl.video.person import find_person, same_person, users_person
 from mocap2ctrl.video.refine import refined_masks
 from mocap2ctrl.video.sources import Scene, empty_scene
 
@@ -81,6 +84,7 @@ def from_video(
     time_range: tuple[float, float] | None = None,
     plate: str | Path | None = None,
     method: str | None = None,
+    person_at: PersonAt | None = None,
     progress: Progress | None = None,
 ) -> ExtractedMasks:
     """Subtracts the background and follows the person.
@@ -91,6 +95,7 @@ def from_video(
         time_range: seconds of the video to use.
         plate: a picture of the empty scene; by default the one beside the video, if there is one.
         method: plate, empty or median, to insist on it.
+        person_at: where the person is, if there are several.
         progress: told how far it is.
 
     Raises:
@@ -107,14 +112,15 @@ def from_video(
             f"{where}: the camera moves (the picture shifts by up to {100 * moves.shift:.1f} % of its width in 0.3 s); "
             f"film from a tripod, or choose a still part with --time-range A B"
         )
+    if person_at is None:
+        refuse_visitors(footage.images, footage.fps, footage.start_s, where)
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
     _require_seen(scene, where)
     images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
     raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
     _require_background(raw, where)
-    person = follow_person(raw, where)
-    _require_one_person(person, where)
+    person = find_person(raw, _clip(footage, where), person_at)
     exact = refined_masks(
         background,
         scene.picture,
@@ -123,8 +129,8 @@ def from_video(
         shadows_in_background=scene.method == "median",
         progress=progress,
     )
-    masks = follow_person(exact, where).masks
-    found = usable_range(masks, footage.fps, footage.start_s, where)
+    masks = same_person(exact, person, footage.fps)
+    found = usable_range(masks, footage.fps, footage.start_s, where, person.apart)
     part = slice(found.first, found.last)
     return ExtractedMasks(
         name=video.stem,
@@ -134,7 +140,7 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *found.notes),
+        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *person.notes, *found.notes),
         warnings=(*_missing(footage), *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
     )
@@ -158,14 +164,10 @@ def _require_background(raw: Masks, where: str) -> None:
         )
 
 
-def _require_one_person(person: Person, where: str) -> None:
-    seen = int(np.count_nonzero(np.any(person.masks, axis=(1, 2))))
-    share = int(np.count_nonzero(person.second)) / max(1, seen)
-    if share > OFTEN:
-        raise VideoError(
-            f"{where}: two or more people move (in {100 * share:.0f} % of the frames); film one person alone, or choose a "
-            f"part with --time-range A B"
-        )
+def _clip(footage: Footage, where: str) -> Clip:
+    height, width = footage.images.shape[1:3]
+    scale = (footage.source_size[0] / width, footage.source_size[1] / height)
+    return Clip(where, footage.fps, footage.start_s, scale)
 
 
 def _rate_note(footage: Footage) -> str:
@@ -200,38 +202,49 @@ def _warnings(scene: Scene) -> tuple[str, ...]:
 
 
 def from_masks(
-    spec: str | Path, *, fps: float | None = None, time_range: tuple[float, float] | None = None
+    spec: str | Path,
+    *,
+    fps: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    person_at: PersonAt | None = None,
 ) -> ExtractedMasks:
-    """Reads a user's masks; they are taken as they are, but for frames in which a border cuts the body.
+    """Reads a user's masks; they are taken as they are, but for specks, other people, and frames in which a border cuts the body.
 
     Args:
-        spec: `FILE.npz:KEY` or a folder of PNGs.
+        spec: `FILE.npz:KEY`, a folder of PNGs, or a video of masks.
         fps: the masks' rate, where the file does not say; else the rate to reduce them to.
         time_range: seconds of the masks to use.
+        person_at: where the person is, if there are several.
 
     Raises:
         VideoError: the masks cannot be used; says why and what to do.
     """
-    file = load_masks(spec, fps)
+    file = load_masks(spec, fps, person_at)
     rate = default_fps(file.fps) if fps is None else fps
     masks, start_s = _resampled(file.masks, file.fps, rate, time_range, str(spec))
     if not masks.any():
         raise VideoError(f"{spec}: no person in the chosen part")
     _require_body(masks, str(spec))
     height, width = masks.shape[1:]
+    clip = Clip(str(spec), rate, start_s, (file.source_size[0] / width, file.source_size[1] / height))
+    person = users_person(masks, clip, None if file.chosen else person_at)
     result = ExtractedMasks(
         name=file.name,
-        masks=masks,
+        masks=person.masks,
         images=None,
         fps=rate,
         start_s=start_s,
-        source_size=(width, height),
+        source_size=file.source_size,
         method="masks",
-        notes=(f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",),
+        notes=(
+            *file.notes,
+            f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",
+            *person.notes,
+        ),
         warnings=(),
         provenance={"kind": "masks", "method": "masks"},
     )
-    return _within_borders(result, str(spec))
+    return _within_borders(result, person.apart, str(spec))
 
 
 def _require_body(masks: Masks, where: str) -> None:
@@ -278,12 +291,14 @@ def _resampled(
     return masks[np.minimum(np.round(times * own).astype(int), len(masks) - 1)], start_s
 
 
-def _within_borders(found: ExtractedMasks, where: str) -> ExtractedMasks:
-    if not border_contacts(found.masks).any():
+def _within_borders(found: ExtractedMasks, apart: npt.NDArray[np.bool_], where: str) -> ExtractedMasks:
+    if apart.all() and not border_contacts(found.masks).any():
         return found
     try:
-        used = usable_range(found.masks, found.fps, found.start_s, where)
+        used = usable_range(found.masks, found.fps, found.start_s, where, apart)
     except VideoError as error:
+        if not apart.all():
+            raise
         return replace(found, warnings=(f"{error}; all masks are used",))
     return replace(
         found,

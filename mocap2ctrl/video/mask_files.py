@@ -1,4 +1,4 @@
-"""Masks as files: `FILE.npz:KEY` or a folder of PNGs. They are taken as they are, after one check at the door."""
+"""Masks as files: `FILE.npz:KEY`, a folder of PNGs, or a video. They are taken as they are, after one check at the door."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ import math
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.files import write_arrays
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.choice import PersonAt
 from mocap2ctrl.video.decode import require_utf8
+from mocap2ctrl.video.mask_pictures import (
+    SAMPLES,
+    Picture,
+    chosen_label,
+    codes,
+    count_labels,
+    kind_of,
+    person_pixels,
+    read_picture,
+)
+from mocap2ctrl.video.mask_video import is_mask_video, read_mask_video
 
-WHITE = 127
-"""Grey levels above are a person."""
 FPS_KEY = "fps"
 RESERVED_KEYS = (FPS_KEY, "file", "allow_pickle")
 """Names that an array in an .npz file written by numpy cannot have."""
 SMALLEST_SIDE = 8
 MOST_PIXELS = 4_000_000_000
-HOW = "give FILE.npz:KEY or a folder of PNGs"
+DEFAULT_RATE = 30.0
+"""Frames a second by which a moment is found in a folder whose rate is refused later."""
+HOW = "give FILE.npz:KEY, a folder of PNGs, or a video in black and white"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +50,18 @@ class MaskFile:
         masks: (T, H, W), true = person.
         fps: frames a second.
         path: the file or folder.
+        source_size: width and height of the pictures that they were made from, pixels.
+        notes: what was understood, sentences for the user.
+        chosen: whether one of several persons was chosen already.
     """
 
     name: str
     masks: Masks
     fps: float
     path: Path
+    source_size: tuple[int, int]
+    notes: tuple[str, ...] = ()
+    chosen: bool = False
 
 
 def is_mask_spec(spec: str | Path) -> bool:
@@ -53,23 +72,35 @@ def is_mask_spec(spec: str | Path) -> bool:
     return re.search(r"\.npz(:[^/\\]*)?$", str(spec), re.IGNORECASE) is not None
 
 
-def load_masks(spec: str | Path, fps: float | None = None) -> MaskFile:
+def holds_masks(spec: str | Path, *, insist: bool = False) -> bool:
+    """Whether `spec` holds masks; of a video its pictures tell, unless a user insists."""
+    return insist or is_mask_spec(spec) or is_mask_video(spec)
+
+
+def load_masks(spec: str | Path, fps: float | None = None, at: PersonAt | None = None) -> MaskFile:
     """Reads masks.
 
     Args:
-        spec: `FILE.npz:KEY` (a file with one set of masks needs no key), or a folder of PNGs in natural order of their names.
+        spec: `FILE.npz:KEY` (a file with one set of masks needs no key), a folder of PNGs in natural order of their names, or
+            a video in black and white or with an alpha channel.
         fps: the masks' rate, where the file does not say; the file's own `fps` wins.
+        at: which person, where the pictures hold several labels.
 
     Raises:
         VideoError: the masks cannot be used; says why.
     """
     path, key = _path_and_key(spec)
+    notes: tuple[str, ...] = ()
+    size: tuple[int, int] | None = None
     if path.is_dir():
-        masks, own = _from_folder(path), None
-        name = path.resolve().name
-    else:
+        masks, notes = _from_folder(path, fps, at)
+        name, own = path.resolve().name, None
+    elif path.suffix.lower() == ".npz" or key is not None:
         name, masks, own = _from_npz(path, key)
-    where = str(path) if path.is_dir() else f"{path}:{name}"
+    else:
+        masks, own, size, notes = read_mask_video(path)
+        name = path.stem
+    where = f"{path}:{name}" if path.suffix.lower() == ".npz" else str(path)
     rate = own if own is not None else fps
     if rate is None:
         raise VideoError(f"{where}: says nothing of frames a second; give them with --fps")
@@ -78,7 +109,8 @@ def load_masks(spec: str | Path, fps: float | None = None) -> MaskFile:
     if not masks.any():
         raise VideoError(f"{where}: no person in any of {len(masks)} masks; true or white is the person")
     masks.setflags(write=False)
-    return MaskFile(name, masks, float(rate), path)
+    chosen = at is not None and any("label" in note for note in notes)
+    return MaskFile(name, masks, float(rate), path, size or masks.shape[:0:-1], notes, chosen)
 
 
 def save_masks(path: str | Path, name: str, masks: Masks, fps: float) -> str:
@@ -164,7 +196,8 @@ def _as_masks(array: npt.NDArray[np.generic], where: str) -> Masks:
     return np.asarray(array != 0)
 
 
-def _from_folder(folder: Path) -> Masks:
+def _from_folder(folder: Path, fps: float | None, at: PersonAt | None) -> tuple[Masks, tuple[str, ...]]:
+    """The masks of a folder of PNGs, and what was understood beside black and white."""
     try:
         files = [f for f in folder.iterdir() if f.suffix.lower() == ".png" and not f.name.startswith(".")]
     except OSError as error:
@@ -172,27 +205,34 @@ def _from_folder(folder: Path) -> Masks:
     if not files:
         raise VideoError(f"{folder}: holds no PNG; {HOW}, white = person")
     files.sort(key=lambda f: natural_order(f.name))
-    first = _png(files[0])
-    if min(first.shape) < SMALLEST_SIDE or first.size * len(files) > MOST_PIXELS:
-        raise VideoError(f"{files[0]}: is {first.shape[1]}x{first.shape[0]} pixels; masks of a video are expected")
-    masks = np.empty((len(files), *first.shape), bool)
-    for mask, file in zip(masks, files, strict=True):
-        image = _png(file)
-        if image.shape != first.shape:
+    first = read_picture(files[0])
+    height, width = first.shape[:2]
+    if min(height, width) < SMALLEST_SIDE or height * width * len(files) > MOST_PIXELS:
+        raise VideoError(f"{files[0]}: is {width}x{height} pixels; masks of a video are expected")
+    samples = [files[i] for i in np.unique(np.linspace(0, len(files) - 1, SAMPLES).astype(int))]
+    kind = kind_of([read_picture(f) for f in samples], str(folder))
+    pictures = partial(_pictures, files, (height, width))
+    if kind != "labels":
+        masks = np.stack([person_pixels(picture, kind) for picture in pictures()])
+        return masks, ("masks: the opaque part of each picture, by its alpha channel",) if kind == "alpha" else ()
+    labels = count_labels(pictures())
+    rate = fps or DEFAULT_RATE
+    moment = labels.fullest if at is None or at.time_s is None else min(round(at.time_s * rate), len(files) - 1)
+    label = chosen_label(labels, read_picture(files[moment]), moment / rate, at, str(folder))
+    masks = np.stack([codes(picture) == label for picture in pictures()])
+    if len(labels.areas) == 1:
+        return masks, ()
+    which = "the one at the point of --person" if at else "by far the largest"
+    return masks, (f"masks: one of {len(labels.areas)} labels, {which}",)
+
+
+def _pictures(files: Sequence[Path], shape: tuple[int, int]) -> Iterator[Picture]:
+    """The pictures, of one size."""
+    for file in files:
+        picture = read_picture(file)
+        if picture.shape[:2] != shape:
             raise VideoError(
-                f"{file}: is {image.shape[1]}x{image.shape[0]} pixels, {files[0].name} is {first.shape[1]}x{first.shape[0]}; "
+                f"{file}: is {picture.shape[1]}x{picture.shape[0]} pixels, {files[0].name} is {shape[1]}x{shape[0]}; "
                 f"all must be of one size"
             )
-        mask[:] = image
-    return masks
-
-
-def _png(file: Path) -> Masks:
-    try:
-        data = np.frombuffer(file.read_bytes(), np.uint8)
-    except OSError as error:
-        raise VideoError(f"{file}: cannot be read ({error.strerror or error})") from error
-    image = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE) if len(data) else None
-    if image is None:
-        raise VideoError(f"{file}: is not a PNG that can be read; is it damaged?")
-    return np.asarray(image > WHITE)
+        yield picture

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.errors import CameraError
+from mocap2ctrl.errors import CameraError, VideoError
 from mocap2ctrl.geometry.camera import camera_centre, on_plane, to_camera
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
 from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
+from mocap2ctrl.video.choice import person_at
 from mocap2ctrl.video.decode import Image, Progress, probe
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
-from mocap2ctrl.video.mask_files import is_mask_spec
+from mocap2ctrl.video.mask_files import holds_masks
 from mocap2ctrl.video.region import undistortion, working_region
 from mocap2ctrl.video.samples import VIDEO, shipped_file
 
@@ -56,6 +58,8 @@ def load_silhouettes(
     time_range: tuple[float, float] | None = None,
     background: str | Path | None = None,
     method: str | None = None,
+    person: str | Sequence[float] | None = None,
+    as_masks: bool = False,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
     """Reads a video or masks, and the camera that saw them.
@@ -68,6 +72,8 @@ def load_silhouettes(
         time_range: seconds of the input to use.
         background: a picture of the empty scene.
         method: plate, empty or median, to insist on it.
+        person: which one, where there are several; see `person_at`.
+        as_masks: a video is one of masks, white = person, whether or not it looks like that.
         progress: told how far it is.
 
     Raises:
@@ -75,9 +81,11 @@ def load_silhouettes(
         CameraError: there is no camera, or it is not of this input.
     """
     shipped = shipped_file(spec, VIDEO)
-    spec = spec if shipped is None else shipped
-    if is_mask_spec(spec):
-        found = from_masks(spec, fps=fps, time_range=time_range)
+    spec, at = spec if shipped is None else shipped, person_at(person)
+    if holds_masks(spec, insist=as_masks):
+        if background is not None or method is not None:
+            raise VideoError(f"{spec}: holds masks; a background or a method is for videos only, leave it out")
+        found = from_masks(spec, fps=fps, time_range=time_range, person_at=at)
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, found.source_size, "the masks")
     else:
@@ -86,7 +94,9 @@ def load_silhouettes(
         ).size  # a file that is no video is told before a camera that is missing, both before the long work
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, size)
-        found = from_video(spec, fps=fps, time_range=time_range, plate=background, method=method, progress=progress)
+        found = from_video(
+            spec, fps=fps, time_range=time_range, plate=background, method=method, person_at=at, progress=progress
+        )
     seen = seen_by(found, own, input_file(spec), note)
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
 

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from conftest import Run
-from video_scene import overlap, room, walk, write_png, write_video
+from video_scene import figure, noisy, overlap, painted, room, walk, write_png, write_video
 
 from mocap2ctrl.video.mask_files import load_masks
 
@@ -111,11 +111,42 @@ def test_a_camera_is_checked(run: Run, clip: Clip) -> None:
         (["walk.mp4", "--background", "none.png"], "none.png"),
         ([".", "--background", "none.png"], "are for videos"),
         (["."], "holds no PNG"),
+        (["walk.mp4", "--person", "left"], "expected X,Y or X,Y@T"),
+        (["walk.mp4", "--person", "5,5@0"], "nobody moves at 5,5"),
+        (["walk.mp4", "--masks", "--method", "median"], "are for videos"),
     ],
 )
 def test_mistakes_are_one_line(run: Run, clip: Clip, arguments: list[str], says: str) -> None:
     run("silhouettes", *arguments).refused(says)
     assert not Path("silhouettes").exists()
+
+
+def test_one_of_two_people(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the refusal says to type works."""
+    monkeypatch.chdir(tmp_path)
+    paths = np.linspace(25, 55, 24), np.linspace(135, 105, 24)
+    both = [painted(painted(room(), figure(a)), figure(b)) for a, b in zip(*paths, strict=True)]
+    write_video(Path("duet.mp4"), noisy(both))
+    write_png(Path("duet.background.png"), room())
+    refused = run("silhouettes", "duet.mp4")
+    refused.refused("two people are in view", "--person")
+    choice = refused.err.split("--person ")[1].split()[0]
+    ran = run("silhouettes", "duet.mp4", "--person", choice)
+    assert ran.code == 0, ran.err
+    assert "another person moves" in ran.out
+    x = float(choice.split(",")[0])
+    wanted = min(paths, key=lambda path: abs(path[0] - x))
+    assert overlap(load_masks("silhouettes/duet.npz").masks, np.stack([figure(p) for p in wanted])) > 0.85
+
+
+def test_a_video_of_masks(run: Run, clip: Clip) -> None:
+    white = [np.repeat(mask.astype(np.uint8)[..., None] * 255, 3, axis=2) for mask in clip.masks]
+    write_video(Path("white.mp4"), white)
+    said = run("silhouettes", "white.mp4", "-o", "m.npz", "--json").json
+    assert said["method"] == "masks"
+    assert any("holds masks and no footage" in note for note in said["notes"])
+    assert overlap(load_masks("m.npz").masks, clip.masks) > 0.97
+    run("silhouettes", "white.mp4", "--background", "b.png").refused("are for videos")
 
 
 def test_help_has_an_example(run: Run) -> None:

@@ -58,6 +58,8 @@ def test_the_working_directory_has_a_name(folder: Path, monkeypatch: pytest.Monk
             r"unknown kind of input for --camera; allowed are a video",
         ),
         ("walk.bvh", "incremental", Options(background="b.jpg"), "--background"),
+        ("walk.bvh", "incremental", Options(person="3,4"), "--person"),
+        ("walk.bvh", "incremental", Options(masks=True), "--masks"),
         ("walk.bvh", "incremental", Options(allow_ground=True), "--allow-ground"),
         ("walk.bvh", "incremental", Options(reference="r.bvh"), "--reference"),
         ("walk.bvh", "growth", Options(), "growth.*choose incremental or batch"),
