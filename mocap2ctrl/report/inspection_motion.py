@@ -125,7 +125,7 @@ def _figures(
         Figure(
             "Contacts with the ground",
             "When each foot stands, and how high the pelvis is",
-            f"Left {100 * stands[:, 0].mean():.0f} % of the time, right {100 * stands[:, 1].mean():.0f} %. Do feet stand when they should?",
+            f"The left foot stands {100 * stands[:, 0].mean():.0f} % of the time, the right one {100 * stands[:, 1].mean():.0f} %.",
             plot_contacts(times_s, stands, clip.root_position, LIGHT),
             plot_contacts(times_s, stands, clip.root_position, DARK),
             half=True,

@@ -13,8 +13,8 @@ from mocap2ctrl.report.scene import Scene
 from mocap2ctrl.track.start import rough_travel
 from mocap2ctrl.types import Array
 
-STRAIGHT = 90.0
-"""Percentile of the heights over time that is taken for standing straight."""
+QUARTILES = (25.0, 75.0)
+"""A person crouches in some frames and lifts the arms in others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +24,10 @@ class SeenPerson:
     Attributes:
         times_s: (T,) in the input.
         tall_px: (T,) from top to bottom, pixels of the picture.
-        tall_m: (T,) the same in metres, as if the body stood upright on the ground.
+        tall_m: (T,) the same in metres, at the depth of `path_m`.
         soles_m: (T, 2) where the lowest pixel is on the ground; who jumps seems to be further away.
         path_m: (T, 2) where the middle of the body is, above the ground, at a depth that is linear in time.
-        depth_m: (T,) of the soles, from the camera along its view.
+        depth_m: (T,) of the path, from the camera along its view.
     """
 
     times_s: Array
@@ -38,10 +38,10 @@ class SeenPerson:
     depth_m: Array
 
     @property
-    def standing_m(self) -> float:
-        """About how tall the person is by this camera, metres; NaN if no foot is on the ground."""
-        known = self.tall_m[np.isfinite(self.tall_m)]
-        return float(np.percentile(known, STRAIGHT)) if len(known) else float("nan")
+    def heights_m(self) -> tuple[float, float]:
+        """How tall the person is by this camera in a low quarter and in a high quarter of the frames, metres."""
+        low, high = np.nanpercentile(self.tall_m, QUARTILES)
+        return float(low), float(high)
 
     @property
     def reach_m(self) -> float:
@@ -65,13 +65,14 @@ def seen_person(scene: Scene, start_s: float, pixels: float = 1.0) -> SeenPerson
     silhouettes = scene.silhouettes
     left, top, right, bottom = scene.boxes.T
     soles = on_plane(scene.camera, np.column_stack([0.5 * (left + right), bottom]))
-    depth = to_camera(scene.camera, soles)[:, 2]
+    travel = rough_travel(silhouettes)
+    depth = to_camera(scene.camera, travel)[:, 2]
     tall_px = bottom - top
     return SeenPerson(
         times_s=start_s + np.arange(len(silhouettes)) / silhouettes.fps,
         tall_px=pixels * tall_px,
         tall_m=tall_px * depth / VideoCamera(scene.camera).pinhole[1],
         soles_m=soles[:, :2],
-        path_m=rough_travel(silhouettes)[:, :2],
+        path_m=travel[:, :2],
         depth_m=depth,
     )

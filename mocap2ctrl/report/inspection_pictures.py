@@ -14,11 +14,12 @@ from mocap2ctrl.errors import VideoError
 from mocap2ctrl.geometry.camera import on_plane
 from mocap2ctrl.report.ground import Image
 from mocap2ctrl.report.inspection_ground import draw_arrow, draw_grid, draw_horizon, draw_rod
+from mocap2ctrl.report.inspection_person import SeenPerson
 from mocap2ctrl.report.render import draw_frames
 from mocap2ctrl.report.scene import Part, Scene, Size, dimmed, draw_outline, footage_of
 from mocap2ctrl.report.text import draw_label
 from mocap2ctrl.track.first_look import FirstPose
-from mocap2ctrl.types import Array, Camera, Masks
+from mocap2ctrl.types import Camera, Masks
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 
 FRAMES, COLUMNS, TALL_COLUMNS = 8, 4, 8
@@ -148,29 +149,30 @@ def background_picture(background: Image, size: Size) -> bytes:
     return jpeg(np.asarray(cv2.resize(background, size, interpolation=method), np.uint8))
 
 
-def camera_picture(seen: Shown, soles_m: Array, tall_m: float) -> bytes:
-    """A frame with the ground in cells of a metre, the horizon, and a rod of the person's height where the person stands.
+def camera_picture(seen: Shown, person: SeenPerson, tall_m: float) -> bytes:
+    """The frame in which somebody stands most upright, the ground in cells of a metre, the horizon, and a rod at the feet.
 
     Args:
         seen: the input.
-        soles_m: (T, 2) where the person stands in each frame; NaN where nobody knows.
+        person: where the person is.
         tall_m: height of the rod.
     """
-    known = np.flatnonzero(np.isfinite(soles_m).all(axis=1))
-    t = int(known[len(known) // 2]) if len(known) else 0
+    off_m = np.abs(person.tall_m - tall_m) + np.linalg.norm(person.soles_m - person.path_m, axis=1)
+    known = bool(np.isfinite(off_m).any())
+    t = int(np.nanargmin(off_m)) if known else 0
     size = seen.size(LARGE_PX)
     camera = seen.camera(seen.whole, size)
     picture = seen.scene.picture(t, seen.whole, size).copy()
     if seen.scene.footage is None:
         picture = dimmed(picture)
-    foot = soles_m[t] if len(known) else on_plane(camera, np.array(size) * [0.5, 0.95])[:2]
-    text = max(13, size[1] // 40)
+    foot = person.soles_m[t] if known else on_plane(camera, np.array(size) * [0.5, 0.95])[:2]
+    text = max(13, min(size) // 36)
     if np.isfinite(foot).all():
         draw_grid(picture, camera, foot)
     draw_horizon(picture, camera, height_px=text)
-    if len(known):
+    if known:
         draw_rod(picture, camera, foot, tall_m, height_px=text)
-    draw_label(picture, f"{t / seen.scene.silhouettes.fps:.2f} s", height_px=text)
+    draw_label(picture, f"{person.times_s[t]:.2f} s", height_px=text)
     return jpeg(picture)
 
 

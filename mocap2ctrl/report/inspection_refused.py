@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.errors import CameraError, Mocap2CtrlError
+from mocap2ctrl.errors import CameraError, Mocap2CtrlError, VideoError
 from mocap2ctrl.report.ground import Image
 from mocap2ctrl.report.inspection import Figure, Inspection
 from mocap2ctrl.report.inspection_pictures import plain_frames_picture, spread
@@ -40,9 +40,14 @@ def refused_inspection(
     Raises:
         Mocap2CtrlError: `error` itself, if not even frames can be had of the input.
     """
+    if isinstance(error, CameraError):
+        try:
+            found = _extracted(source, fps, time_range, background)
+        except VideoError as other:  # no camera would help
+            error = other
+        else:
+            return _without_camera(source, name, error, found)
     try:
-        if isinstance(error, CameraError):
-            return _without_camera(source, name, error, _extracted(source, fps, time_range, background))
         images, times_s, rate, count = _frames(source, fps, time_range)
     except Mocap2CtrlError:
         raise error from None

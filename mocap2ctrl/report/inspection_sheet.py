@@ -17,6 +17,8 @@ WIDTH_PX = 1600
 MARGIN_PX, GAP_PX = 48, 28
 TITLE_PX, HEAD_PX, TEXT_PX = 40, 21, 16
 LINE = 1.55
+TALLEST = 1.15
+"""Height over width of a panel's picture; taller ones are narrower."""
 LONGEST_TABLE, NAMES_SHARE = 10, 0.42
 """Rows of a table, and the share of its width that names take."""
 ALARM = (179, 38, 30)
@@ -157,9 +159,11 @@ def _row(panels: Sequence[Panel], width_px: int) -> Image:
 
 def _panel(panel: Panel, width_px: int) -> Image:
     data = decoded(panel.picture)
-    scale = width_px / data.shape[1]
+    scale = min(width_px / data.shape[1], TALLEST * width_px / data.shape[0])
     method = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    image = cv2.resize(data, (width_px, max(1, round(data.shape[0] * scale))), interpolation=method)
+    size = (min(width_px, round(data.shape[1] * scale)), max(1, round(data.shape[0] * scale)))
+    image = _blank(size[1], width_px)
+    image[:, : size[0]] = cv2.resize(data, size, interpolation=method)
     title = _text([panel.title], width_px, HEAD_PX, INK, bold=True)
     caption = _text([panel.caption], width_px, TEXT_PX - 1, PALE)
     return np.concatenate([title, _blank(6, width_px), image, _blank(8, width_px), caption])

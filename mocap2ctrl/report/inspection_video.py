@@ -33,8 +33,8 @@ from mocap2ctrl.video.samples import VIDEO, shipped_file
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 
 POSES_SHOWN = 4
-HEIGHTS_AGREE = 0.12
-"""Share by which the person's height by the camera may differ from the body's; people bend, and masks are not exact."""
+HEIGHTS_AGREE = (0.8, 1.2)
+"""A person whose height by the camera is mostly outside of these shares of the body's is worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def video_inspection(
         values={
             "method": method,
             "person_px": _rounded(float(np.nanmedian(person.tall_px)), 1),
-            "person_m": _rounded(person.standing_m, 2),
+            "person_m": _rounded(float(np.nanmedian(person.tall_m)), 2),
             "camera": _camera_values(loaded, seen, person),
             "first_poses": [
                 {
@@ -136,7 +136,7 @@ def _camera_figure(seen: Shown, person: SeenPerson, character: Character) -> Fig
         f"Blue: the ground in cells of a metre. White: a rod of {character.height_m:.2f} m where the person stands. "
         "The grid should lie on the floor, and the person be as tall as the rod."
     )
-    picture = camera_picture(seen, person.soles_m, character.height_m)
+    picture = camera_picture(seen, person, character.height_m)
     return Figure(
         "Camera",
         "A frame with the ground's grid, the horizon and a rod",
@@ -166,9 +166,8 @@ def _use_figure(asked: Asked, loaded: LoadedSilhouettes, person: SeenPerson) -> 
     def draw(theme: Theme) -> bytes:
         return plot_use(whole, person.times_s, person.tall_px, theme)
 
-    why = next((note for note in loaded.notes if note.startswith("used")), "")
-    first, last = float(person.times_s[0]), float(person.times_s[-1])
-    caption = f"Used: {first:.2f} to {last:.2f} of {whole[1]:.2f} s. {_sentence(why)}".strip()
+    used = f"used: {person.times_s[0]:.2f} to {person.times_s[-1]:.2f} of {whole[1]:.2f} s"
+    caption = f"{_sentence(next((note for note in loaded.notes if note.startswith('used')), used))}."
     if np.isnan(person.tall_px).any():
         caption = f"{caption} Red: frames without a person."
     return _plot(
@@ -226,11 +225,12 @@ def _whole_s(source: str, loaded: LoadedSilhouettes) -> float:
 
 
 def _height_warnings(person: SeenPerson, character: Character) -> tuple[str, ...]:
-    if not abs(np.log(person.standing_m / character.height_m)) > HEIGHTS_AGREE:
+    low, high = person.heights_m
+    if low <= HEIGHTS_AGREE[1] * character.height_m and high >= HEIGHTS_AGREE[0] * character.height_m:
         return ()
     return (
-        f"by this camera the person is {person.standing_m:.2f} m tall, but the body {character.height_m:.2f} m: the camera's "
-        f"height or focal length is off, the person never stands upright, or --height M is needed",
+        f"by this camera the person is {low:.2f} to {high:.2f} m tall most of the time, but the body {character.height_m:.2f} m: "
+        f"the camera's height or focal length is off, the person never stands upright, or --height M is needed",
     )
 
 
@@ -242,7 +242,7 @@ def _camera_values(loaded: LoadedSilhouettes, seen: Shown, person: SeenPerson) -
         "field_of_view_deg": round(field_of_view(camera), 2),
         "height_m": round(float(camera_centre(camera)[2]), 3),
         "tilt_deg": round(pitch_degrees(camera), 2),
-        "distance_m": _rounded(float(np.nanmedian(person.depth_m)), 2),
+        "distance_m": round(float(np.median(person.depth_m)), 2),
     }
 
 
@@ -259,13 +259,12 @@ def _facts(
 ) -> dict[str, dict[str, str]]:
     silhouettes, camera = loaded.silhouettes, loaded.frames_camera
     blind = int(np.isnan(person.tall_px).sum())
-    far = person.depth_m[np.isfinite(person.depth_m)]
     return {
         "Person": {
             "frames": f"{len(silhouettes)}, {silhouettes.fps:.4g} a second",
             "frames without a person": str(blind),
             "height in the picture": f"{np.nanmedian(person.tall_px):.0f} pixels",
-            "height by the camera": f"{person.standing_m:.2f} m",
+            "height by the camera": "{:.2f} to {:.2f} m, mostly".format(*person.heights_m),
             "height of the body": f"{character.height_m:.2f} m",
             "travels": f"{person.reach_m:.1f} m" if person.travels else "no",
             "faces at first": ", or ".join(names[:2]) or "unknown",
@@ -275,6 +274,6 @@ def _facts(
             "field of view": f"{field_of_view(camera):.0f}° wide",
             "height": f"{camera_centre(camera)[2]:.2f} m above the ground",
             "tilt": pitch_in_words(camera),
-            "distance": f"{np.median(far):.1f} m" if len(far) else "unknown",
+            "distance": f"{np.median(person.depth_m):.1f} m",
         },
     }
