@@ -261,8 +261,8 @@ def inspect(
     if not is_video_input(source):
         on_step("reading", 0.0)
         loaded = load_motion(source, character, time_range=time_range)
-        check_duration(source, loaded.clip.duration_s)
-        return motion_inspection(str(source), loaded, character, command)
+        inspection = motion_inspection(str(source), loaded, character, command)
+        return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
         load_camera(camera)  # a mistake in an option is no property of the footage
     try:
@@ -272,12 +272,22 @@ def inspect(
             raise
         name = input_name(source)
         return refused_inspection(str(source), name, error, fps=fps, time_range=time_range, background=background)
-    check_duration(source, (len(seen.silhouettes) - 1) / seen.silhouettes.fps)
+    short = _too_short(source, (len(seen.silhouettes) - 1) / seen.silhouettes.fps)
     on_step("first pose", 0.0)
     prior = video_priors("auto", character)[0]
-    poses = first_look(seen.silhouettes, character, prior, workers=workers or default_workers())
+    poses = () if short else first_look(seen.silhouettes, character, prior, workers=workers or default_workers())
     on_step("drawing", 0.0)
-    return video_inspection(Asked(str(source), input_name(source), command), seen, character, poses)
+    inspection = video_inspection(Asked(str(source), input_name(source), command), seen, character, poses)
+    return replace(inspection, error=short)
+
+
+def _too_short(source: Path | str, seconds: float) -> str | None:
+    """Why an input of so many seconds cannot be fitted; None if it can."""
+    try:
+        check_duration(source, seconds)
+    except ConfigError as error:
+        return str(error)
+    return None
 
 
 def fit_command(source: Path | str, options: Options, height_m: float | None = None) -> str:

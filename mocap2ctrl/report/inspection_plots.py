@@ -176,7 +176,7 @@ def plot_errors(errors_cm: Mapping[str, tuple[float, float]], theme: Theme) -> b
         axes.bar(x, most, width=0.62, color=theme.accent, alpha=0.35, linewidth=0, label=names[0])
         axes.bar(x, mean, width=0.62, color=theme.accent, linewidth=0, label=names[1])
     axes.set_xticks(range(len(errors_cm)), [name.replace(" ", "\n") for name in errors_cm])
-    axes.tick_params(axis="x", labelcolor=theme.ink, labelsize=0.85 * SMALL)
+    axes.tick_params(axis="x", labelcolor=theme.ink, labelsize=0.72 * SMALL)
     axes.set_ylim(0.0, 1.15 * max([most for _, most in errors_cm.values()] + [1.0]))
     axes.set_ylabel("distance, cm")
     axes.legend(frameon=False, fontsize=SMALL, labelcolor=theme.ink, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -19,8 +19,9 @@ TITLE_PX, HEAD_PX, TEXT_PX = 40, 21, 16
 LINE = 1.55
 TALLEST = 1.15
 """Height over width of a panel's picture; taller ones are narrower."""
-LONGEST_TABLE, NAMES_SHARE = 10, 0.42
-"""Rows of a table, and the share of its width that names take."""
+LONGEST_TABLE = 10
+NAMES_SHARE, NAMES_PX = 0.42, 240
+"""Of a table's width, at most, and pixels, at most."""
 ALARM = (179, 38, 30)
 ALARM_PAPER = (253, 240, 238)
 PAPER = (255, 255, 255)
@@ -130,7 +131,7 @@ def _halved(rows: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _table(title: str, rows: Mapping[str, str], width_px: int) -> Image:
-    names_px = round(NAMES_SHARE * width_px)
+    names_px = min(round(NAMES_SHARE * width_px), NAMES_PX)
     head = _text([title], width_px, HEAD_PX, INK, bold=True)
     lines = [head if title else _blank(round(LINE * HEAD_PX), width_px)]
     for name, text in rows.items():
