@@ -302,7 +302,8 @@ def fit_command(source: Path | str, options: Options, height_m: float | None = N
     words: list[object] = ["mocap2ctrl", "fit", source]
     for flag, value in given.items():
         if value is not None:
-            words += [flag, *(f"{v:g}" for v in value)] if isinstance(value, tuple) else [flag, value]
+            parts = value if isinstance(value, tuple) else (value,)
+            words += [flag, *(f"{part:g}" if isinstance(part, int | float) else part for part in parts)]
     return shlex.join(str(word) for word in words)
 
 

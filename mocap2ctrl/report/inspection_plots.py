@@ -128,9 +128,11 @@ def _draw_camera(axes: Axes, ground: FromAbove, theme: Theme) -> None:
 
 def _metres(axes: Axes, ground: FromAbove) -> None:
     """A line each metre, for as long as they can be told apart."""
-    shown = np.concatenate([ground.path_m, *([ground.eye_m[None]] if ground.eye_m is not None else [])])
-    middle, span = 0.5 * (shown.min(axis=0) + shown.max(axis=0)), max(float(np.ptp(shown, axis=0).max()), LEAST_SPAN_M)
-    half = 0.5 * span + 0.7
+    parts = [ground.path_m, ground.soles_m, None if ground.eye_m is None else ground.eye_m[None]]
+    shown = np.concatenate([part for part in parts if part is not None])
+    low, high = np.nanmin(shown, axis=0), np.nanmax(shown, axis=0)
+    middle, span = 0.5 * (low + high), max(float((high - low).max()), LEAST_SPAN_M)
+    half = 0.5 * span + ARROW_M
     axes.set_xlim(middle[0] - half, middle[0] + half)
     axes.set_ylim(middle[1] - half, middle[1] + half)
     step = next((s for s in (1.0, 2.0, 5.0, 10.0, 20.0) if span / s < 16), 50.0)

@@ -107,21 +107,27 @@ def _figures(
     poses: Sequence[FirstPose],
     names: Sequence[str],
 ) -> list[Figure]:
-    start_s = float(person.times_s[0])
-    figures = [
-        Figure(
-            "Frames, and the person found in them",
-            "Frames of the input, the person outlined in yellow",
-            "Yellow: the outline that a fit compares with. Are limbs whole, and is nothing else outlined?",
-            frames_picture(seen, start_s),
-        )
+    halves = [
+        _camera_figure(seen, person, character),
+        _use_figure(asked, loaded, person),
+        _map_figure(seen, person, poses),
     ]
     if seen.background is not None:
-        figures.append(_background_figure(loaded, seen))
-    figures.append(_camera_figure(seen, person, character))
-    if poses:
-        figures.append(_poses_figure(seen, character, poses[:POSES_SHOWN], names))
-    return [*figures, _use_figure(asked, loaded, person), _map_figure(seen, person, poses)]
+        halves.insert(0, _background_figure(loaded, seen))
+    first = [_poses_figure(seen, character, poses[:POSES_SHOWN], names)] if poses else []
+    return [_frames_figure(seen, float(person.times_s[0])), *halves[:2], *first, *halves[2:]]
+
+
+def _frames_figure(seen: Shown, start_s: float) -> Figure:
+    picture = frames_picture(seen, start_s)
+    if seen.scene.footage is None:
+        return Figure("Masks", "Masks spread over what is used", "As a fit sees them: one person, reduced.", picture)
+    return Figure(
+        "Frames, and the person found in them",
+        "Frames of the input, the person outlined in yellow",
+        "Yellow: the outline that a fit compares with. Are limbs whole, and is nothing else outlined?",
+        picture,
+    )
 
 
 def _background_figure(loaded: LoadedSilhouettes, seen: Shown) -> Figure:
@@ -142,7 +148,7 @@ def _camera_figure(seen: Shown, person: SeenPerson, character: Character) -> Fig
         "A frame with the ground's grid, the horizon and a rod",
         caption,
         picture,
-        half=seen.background is not None,
+        half=True,
     )
 
 

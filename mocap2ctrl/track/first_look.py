@@ -20,10 +20,10 @@ from mocap2ctrl.types import Array, Pose, Silhouettes
 
 HEADINGS = 12
 CANDIDATES = 96
-FOLLOWED = 8
-"""So many candidates are descended: the best, and the best of other directions; each takes about a third of a second."""
-FOLLOWED_FOR_FIT = 4
-LOOK_S = 0.1
+FOLLOWED = 12
+"""So many candidates are descended: the best, and the best of other directions."""
+FOLLOWED_FOR_FIT = 6
+LOOK_S = 0.2
 APART = np.radians(40.0)
 """Headings further apart than this are different directions."""
 
