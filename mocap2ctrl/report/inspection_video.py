@@ -247,7 +247,7 @@ def _camera_values(loaded: LoadedSilhouettes, seen: Shown, person: SeenPerson) -
         "source": _camera_note(loaded),
         "field_of_view_deg": round(field_of_view(camera), 2),
         "height_m": round(float(camera_centre(camera)[2]), 3),
-        "tilt_deg": round(pitch_degrees(camera), 2),
+        "tilt_deg": round(pitch_degrees(camera), 2) + 0.0,  # no minus zero
         "distance_m": round(float(np.median(person.depth_m)), 2),
     }
 
