@@ -1,16 +1,17 @@
-"""The Python API behind the command line: `fit`, `load`, `evaluate`, `simulate`, `export_mjcf`."""
+"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `export_mjcf`."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
-from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.errors import CameraError, ConfigError, VideoError
 from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
 from mocap2ctrl.evaluation.reference import load_reference
@@ -38,7 +39,11 @@ from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.video.camera_file import load_camera
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
+
+if TYPE_CHECKING:
+    from mocap2ctrl.report.inspection import Inspection
 
 EVALUATION_FPS = 120.0
 
@@ -226,6 +231,98 @@ def _begin_video(
     on_input(loaded)
     capture = video_capture(job, priors, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
     return capture, loaded
+
+
+def inspect(
+    source: Path | str,
+    *,
+    height_m: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    fps: float | None = None,
+    camera: Path | str | None = None,
+    background: Path | str | None = None,
+    person: str | Sequence[float] | None = None,
+    masks: bool = False,
+    workers: int | None = None,
+    on_step: TellPreparation = lambda what, share: None,
+) -> Inspection:
+    """What is understood of an input before a fit; `write` of the result makes a page and a picture of it.
+
+    Footage that a fit refuses is not refused here as long as its frames can be shown: `error` says why.
+
+    Args:
+        source, height_m, time_range, fps, camera, background, person, masks: as for `fit`.
+        workers: threads; they do not change the result.
+        on_step: told what is being done, and the share of it that is done.
+
+    Raises:
+        Mocap2CtrlError: nothing can be shown of the input, or an option cannot be used; says why.
+    """
+    from mocap2ctrl.report.inspection_motion import motion_inspection
+    from mocap2ctrl.report.inspection_refused import refused_inspection
+    from mocap2ctrl.report.inspection_video import Asked, video_inspection
+    from mocap2ctrl.track.first_look import first_look
+
+    options = Options(time_range=time_range, fps=fps, camera=camera, background=background, person=person, masks=masks)
+    refuse_options(source, "incremental", options)
+    character = load_character(height_m=height_m)
+    command = fit_command(source, options, height_m)
+    if not is_video_input(source):
+        on_step("reading", 0.0)
+        loaded = load_motion(source, character, time_range=time_range)
+        inspection = motion_inspection(str(source), loaded, character, command)
+        return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
+    if camera is not None:
+        load_camera(camera)  # a mistake in an option is no property of the footage
+    try:
+        seen = load_silhouettes(
+            source,
+            camera,
+            fps=fps,
+            time_range=time_range,
+            background=background,
+            person=person,
+            as_masks=masks,
+            progress=on_step,
+        )
+    except (VideoError, CameraError) as error:
+        if background is not None and not Path(background).is_file():
+            raise
+        name = input_name(source)
+        return refused_inspection(str(source), name, error, fps=fps, time_range=time_range, background=background)
+    short = _too_short(source, (len(seen.silhouettes) - 1) / seen.silhouettes.fps)
+    on_step("first pose", 0.0)
+    prior = video_priors("auto", character)[0]
+    poses = () if short else first_look(seen.silhouettes, character, prior, workers=workers or default_workers())
+    on_step("drawing", 0.0)
+    inspection = video_inspection(Asked(str(source), input_name(source), command), seen, character, poses)
+    return replace(inspection, error=short)
+
+
+def _too_short(source: Path | str, seconds: float) -> str | None:
+    """Why an input of so many seconds cannot be fitted; None if it can."""
+    try:
+        check_duration(source, seconds)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def fit_command(source: Path | str, options: Options, height_m: float | None = None) -> str:
+    """What to type to fit an input."""
+    given = {
+        "--camera": options.camera,
+        "--background": options.background,
+        "--time-range": options.time_range,
+        "--fps": options.fps,
+        "--height": height_m,
+    }
+    words: list[object] = ["mocap2ctrl", "fit", source]
+    for flag, value in given.items():
+        if value is not None:
+            parts = value if isinstance(value, tuple) else (value,)
+            words += [flag, *(f"{part:g}" if isinstance(part, int | float) else part for part in parts)]
+    return shlex.join(str(word) for word in words)
 
 
 def load(folder: Path | str) -> Capture:

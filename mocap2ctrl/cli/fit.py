@@ -6,7 +6,8 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, add_person, note, number, print_json, whole
+from mocap2ctrl.cli.input_options import add_input_arguments, input_options
+from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
@@ -26,12 +27,7 @@ EPILOG = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        help="a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; "
-        "or the name of sample footage or of a clip in pybullet_data",
-    )
+    seen = add_input_arguments(parser)
     parser.add_argument("-o", "--output", metavar="DIR", help="the capture folder (default: captures/<input's name>)")
     parser.add_argument("--budget", default="default", help="quick, default or thorough")
     parser.add_argument(
@@ -60,20 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="auto|NAME|none",
         help="pose prior (auto: for a video the likeliest, else none)",
     )
-    parser.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
-    parser.add_argument(
-        "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help="seconds of the input to use"
-    )
-    parser.add_argument(
-        "--fps",
-        type=number(1, 1000),
-        help="frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30)",
-    )
     parser.add_argument("--cycles", type=whole(1, 100), default=1, help="repeat a motion's loop so often (default: 1)")
     parser.add_argument(
         "--torque-limit", type=number(0.01, 10.0), default=1.0, metavar="F", help="factor on the torque bounds"
     )
-    _add_video_arguments(parser)
+    seen.add_argument("--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall")
+    seen.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted fit")
     parser.add_argument(
         "--overwrite",
@@ -81,19 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="replace an existing capture, which is deleted once the new input has been accepted",
     )
     add_json(parser)
-
-
-def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("for videos and masks")
-    group.add_argument(
-        "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
-    )
-    group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
-    add_person(group)
-    group.add_argument(
-        "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
-    )
-    group.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -121,15 +96,9 @@ def run(options: argparse.Namespace) -> int:
             engine=options.engine,
             also_in=options.also_in,
             prior=options.prior,
-            height_m=options.height,
-            time_range=tuple(options.time_range) if options.time_range else None,
-            fps=options.fps,
+            **input_options(options),
             cycles=options.cycles,
             torque_scale=options.torque_limit,
-            camera=options.camera,
-            background=options.background,
-            person=options.person,
-            masks=options.masks,
             allow_ground=options.allow_ground,
             reference=options.reference,
             resume=options.resume,

@@ -16,6 +16,7 @@ from mocap2ctrl.errors import FitError, Mocap2CtrlError
 
 COMMANDS = {
     "fit": "fit a physics controller to a video or a motion; writes a capture folder",
+    "inspect": "before a fit: what is understood of an input, as a page and a picture",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",

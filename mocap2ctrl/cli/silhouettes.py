@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, add_person, note, number, print_json
+from mocap2ctrl.cli.input_options import add_background_argument, add_time_arguments
+from mocap2ctrl.cli.options import add_json, add_person, note, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.video.extract import ExtractedMasks
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="the masks to write, an .npz (default: silhouettes/<video's name>.npz)"
     )
     parser.add_argument("--camera", metavar="FILE[:NAME]", help="check that this camera fits, too; none is needed here")
-    parser.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
+    add_background_argument(parser)
     parser.add_argument(
         "--method",
         choices=("plate", "empty", "median"),
@@ -41,12 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: the first that there is)",
     )
     add_person(parser)
-    parser.add_argument(
-        "--fps", type=number(1, 1000), help="frames a second (default: the video's, or a fraction near 30)"
-    )
-    parser.add_argument(
-        "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help="seconds of the video to use"
-    )
+    add_time_arguments(parser, "video", "frames a second (default: the video's, or a fraction near 30)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     add_json(parser)
 

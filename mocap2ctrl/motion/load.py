@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
-from mocap2ctrl.motion.names import map_joints
+from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
-from mocap2ctrl.motion.units import Scale, infer_scale, z_up
+from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
 from mocap2ctrl.types import Array, MotionClip
 
 TRAVEL_M = 0.5
@@ -46,6 +47,8 @@ class LoadedMotion:
         up: the file's up axis: x, y or z.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
+        height: of the body in file units, from the length of its legs.
+        joints: the file's name of the joint of each part of the body, for example `left knee`.
         warnings: what a user should know.
     """
 
@@ -56,6 +59,8 @@ class LoadedMotion:
     up: str
     scale: float
     travels: bool
+    height: float
+    joints: Mapping[str, str]
     warnings: tuple[str, ...]
 
 
@@ -100,6 +105,8 @@ def load_motion(
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
+        height=scale.leg / LEG_SHARE,
+        joints=named_joints(source, joints),
         warnings=(
             *source.warnings,
             *warnings,

@@ -73,6 +73,13 @@ def map_joints(source: SourceMotion, path: str) -> JointMap:
     return JointMap(pelvis, chest, *_neck_and_head(source), limbs)
 
 
+def named_joints(source: SourceMotion, joints: JointMap) -> dict[str, str]:
+    """The file's name of the joint of each part of the body that was found, from the pelvis outwards."""
+    trunk = {name: getattr(joints, name) for name in ("pelvis", "chest", "neck", "head")}
+    limbs = {f"{side} {part}": joints.limb(side, part) for side in SIDES for chain in _CHAINS for part in chain}
+    return {part: source.joint_names[i] for part, i in {**trunk, **limbs}.items() if i is not None}
+
+
 def side_and_name(name: str) -> tuple[str | None, str]:
     """A joint's side (None: midline) and its name in lower-case letters without side, prefix and punctuation."""
     name = _PREFIXES.sub("", name.rpartition(":")[2].strip())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-import jinja2
 import numpy as np
 
 from mocap2ctrl.files import write_bytes
 from mocap2ctrl.report.clips import JointError, joint_error
 from mocap2ctrl.report.data import ReportData, TermRow, Value
+from mocap2ctrl.report.page import data_uri, png_uri, render_page
 from mocap2ctrl.report.pictures import DASH, report_sheet, write_report_overlay
 from mocap2ctrl.report.plots import plot_costs, plot_joint_error, plot_overlap, plot_timeline, plot_torques
 from mocap2ctrl.report.style import DARK, LIGHT, Theme
@@ -84,19 +82,14 @@ def write_report(
 def report_html(data: ReportData, *, video: str | os.PathLike[str] | None = None) -> str:
     """Return the report of a fit as text; see `write_report`."""
     error = joint_error(data.character, data.reference, data.simulated)
-    video_uri = _data_uri(_video_bytes(data, video), "video/mp4")
+    video_uri = data_uri(_video_bytes(data, video), "video/mp4")
     rows = torque_rows(data.character, data.torques)
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(
-        resources.files("mocap2ctrl.report").joinpath("template.html").read_text("utf-8")
-    )
-    return template.render(
+    return render_page(
+        "template.html",
         data=data,
         cards=headline_cards(data.numbers, from_video=data.video is not None),
         video=video_uri,
-        sheet=_png_uri(report_sheet(data)),
+        sheet=png_uri(report_sheet(data)),
         plots=_plots(data, error),
         torque_rows=rows,
         alpha_groups=list(dict.fromkeys(group for state in data.states for group in state.alpha)),
@@ -135,7 +128,7 @@ def _contribution(term: TermRow) -> str:
 
 def _plots(data: ReportData, error: JointError) -> list[dict[str, str]]:
     makers = {**_evidence_plots(data, error), **_motion_plots(data)}
-    return [{"alt": alt, "light": _png_uri(make(LIGHT)), "dark": _png_uri(make(DARK))} for alt, make in makers.items()]
+    return [{"alt": alt, "light": png_uri(make(LIGHT)), "dark": png_uri(make(DARK))} for alt, make in makers.items()]
 
 
 def _evidence_plots(data: ReportData, error: JointError) -> dict[str, MakePlot]:
@@ -182,11 +175,3 @@ def _video_bytes(data: ReportData, video: str | os.PathLike[str] | None) -> byte
         path = Path(folder) / "overlay.mp4"
         write_report_overlay(path, data)
         return path.read_bytes()
-
-
-def _png_uri(content: bytes) -> str:
-    return _data_uri(content, "image/png")
-
-
-def _data_uri(content: bytes, kind: str) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

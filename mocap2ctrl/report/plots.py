@@ -132,7 +132,7 @@ def plot_timeline(
     colours = dict(zip(EXIT_KINDS, (theme.muted, theme.left, theme.right, theme.rule), strict=True))
     end = float(times_s[-1] + _step(times_s))
     span = max(end, float(reference_times_s[-1]))
-    for start, stop, index in _runs(times_s, np.asarray(state_index)):
+    for start, stop, index in runs(times_s, np.asarray(state_index)):
         state = states[index]
         _state_bar(axes, (start, stop), state, colour=colours[state.exit_kind], span=span, theme=theme)
     rows = [
@@ -143,7 +143,7 @@ def plot_timeline(
     ]
     heights = (-1.15, -1.7, -2.45, -3.0)
     for (_, times, contact, colour, alpha), y in zip(rows, heights, strict=True):
-        bars = [(a, b - a) for a, b, on in _runs(times, np.asarray(contact, int)) if on]
+        bars = [(a, b - a) for a, b, on in runs(times, np.asarray(contact, int)) if on]
         axes.broken_barh(bars, (y - 0.21, 0.42), color=colour, alpha=alpha, linewidth=0)
     axes.set_yticks([0.0, *heights], ["state", *(row[0] for row in rows)])
     axes.tick_params(axis="y", labelcolor=theme.ink)
@@ -175,7 +175,7 @@ def _step(times: Array) -> float:
     return float(times[-1] - times[-2]) if len(times) > 1 else 0.01
 
 
-def _runs(times: Array, values: npt.NDArray[np.int64]) -> list[tuple[float, float, int]]:
+def runs(times: Array, values: npt.NDArray[np.int64]) -> list[tuple[float, float, int]]:
     """Stretches of equal values as (start, stop, value); a frame lasts until the next one."""
     changes = np.flatnonzero(np.diff(values)) + 1
     firsts, lasts = np.concatenate([[0], changes]), np.concatenate([changes, [len(values)]])

@@ -69,11 +69,11 @@ def camera_facts(scene: Scene, track: MotionClip) -> dict[str, str]:
         "person's height": _person_px(scene),
         "camera": camera.name,
         "camera's height": f"{camera_centre(camera)[2]:.2f} m",
-        "camera's pitch": _pitch(camera),
+        "camera's pitch": pitch_in_words(camera),
         "distance to the person": _distance(camera, track),
     }
     if scene.footage is not None:
-        rows["frames"] = f"{camera.size[0]} × {camera.size[1]} pixels, {_field_of_view(camera):.0f}° wide"
+        rows["frames"] = f"{camera.size[0]} × {camera.size[1]} pixels, {field_of_view(camera):.0f}° wide"
     return rows
 
 
@@ -113,9 +113,14 @@ def _person_px(scene: Scene) -> str:
     return own if scene.footage is None else f"{own}, {tall:.0f} in the frames"
 
 
-def _pitch(camera: Camera) -> str:
+def pitch_degrees(camera: Camera) -> float:
+    """How far the direction of view is below the horizon, degrees."""
+    return float(np.degrees(np.arcsin(np.clip(-world_to_camera(camera)[2, 2], -1.0, 1.0))))
+
+
+def pitch_in_words(camera: Camera) -> str:
     """The direction of view over or under the horizon."""
-    degrees = float(np.degrees(np.arcsin(np.clip(-world_to_camera(camera)[2, 2], -1.0, 1.0))))
+    degrees = pitch_degrees(camera)
     if abs(degrees) < 0.05:
         return "level"
     return f"{abs(degrees):.1f}° {'down' if degrees > 0 else 'up'}"
@@ -127,7 +132,7 @@ def _distance(camera: Camera, track: MotionClip) -> str:
     return f"{low:.1f} m" if high - low < 0.1 else f"{low:.1f} to {high:.1f} m"
 
 
-def _field_of_view(camera: Camera) -> float:
+def field_of_view(camera: Camera) -> float:
     """Horizontal, degrees."""
     width, focal, centre = camera.size[0], float(camera.matrix[0, 0]), float(camera.matrix[0, 2])
     left, right = np.arctan((centre + 0.5) / focal), np.arctan((width - 0.5 - centre) / focal)

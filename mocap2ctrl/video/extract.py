@@ -58,6 +58,7 @@ class ExtractedMasks:
         notes: what was understood, sentences for the user.
         warnings: what the user should know.
         provenance: where they came from; plain JSON values.
+        background: (H, W, 3) the empty scene as it was found; None for a user's masks.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ExtractedMasks:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     provenance: dict[str, Any]
+    background: Image | None = None
 
     @property
     def person_px(self) -> float:
@@ -143,6 +145,7 @@ def from_video(
         notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *person.notes, *found.notes),
         warnings=(*_missing(footage), *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
+        background=scene.picture.astype(np.uint8),
     )
 
 

@@ -41,6 +41,7 @@ class LoadedSilhouettes:
         frames_camera: the ideal pinhole that sees `frames`, or would see them.
         notes: what was understood, sentences for the user.
         warnings: what the user should know.
+        background: (H, W, 3) the empty scene as it was found, undistorted; None for a user's masks.
     """
 
     silhouettes: Silhouettes
@@ -48,6 +49,7 @@ class LoadedSilhouettes:
     frames_camera: Camera
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    background: Image | None = None
 
 
 def load_silhouettes(
@@ -171,6 +173,7 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
         frames_camera=lens.camera,
         notes=(*found.notes, camera_note, note),
         warnings=found.warnings,
+        background=None if found.background is None else lens.images(found.background[None])[0],
     )
 
 

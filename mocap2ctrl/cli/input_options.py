@@ -1,0 +1,57 @@
+"""The options that say how an input is to be read: declared once, for every command that reads one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mocap2ctrl.cli.options import add_person, number
+
+INPUT_HELP = (
+    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
+    "sample footage or of a clip in pybullet_data"
+)
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """INPUT and the options that `input_options` hands on; returns the group of those for videos and masks."""
+    parser.add_argument("input", metavar="INPUT", help=INPUT_HELP)
+    parser.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
+    add_time_arguments(
+        parser,
+        "input",
+        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30)",
+    )
+    group = parser.add_argument_group("for videos and masks")
+    group.add_argument(
+        "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
+    )
+    add_background_argument(group)
+    add_person(group)
+    return group
+
+
+def add_time_arguments(parser: argparse.ArgumentParser, what: str, fps: str) -> None:
+    """`--time-range` and `--fps`, whose help is `fps`, of a `what`."""
+    parser.add_argument(
+        "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help=f"seconds of the {what} to use"
+    )
+    parser.add_argument("--fps", type=number(1, 1000), help=fps)
+
+
+def add_background_argument(group: argparse._ActionsContainer) -> None:
+    """`--background`."""
+    group.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
+
+
+def input_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What `api.fit` and `api.inspect` take, by name."""
+    return {
+        "height_m": options.height,
+        "time_range": tuple(options.time_range) if options.time_range else None,
+        "fps": options.fps,
+        "camera": options.camera,
+        "background": options.background,
+        "person": options.person,
+        "masks": options.masks,
+    }

@@ -1,0 +1,170 @@
+"""The inspection of a motion file: unit, axes, skeleton, contacts, travel, and how near the body comes to the file's joints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from mocap2ctrl.character.kinematics import clip_points
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.motion.contacts import foot_contacts
+from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.report.ground import Image, background
+from mocap2ctrl.report.inspection import Figure, Inspection
+from mocap2ctrl.report.inspection_pictures import grid, jpeg, spread
+from mocap2ctrl.report.inspection_plots import FromAbove, plot_contacts, plot_errors, plot_from_above
+from mocap2ctrl.report.overlay import panels
+from mocap2ctrl.report.render import draw_frames
+from mocap2ctrl.report.style import DARK, LIGHT
+from mocap2ctrl.report.text import draw_label
+from mocap2ctrl.types import Array
+
+PANEL_PX = 398
+COLUMNS, POSES = 4, 8
+JOINT, JOINT_RIM = (255, 224, 50), (20, 22, 26)
+FORMATS = {"bvh": "BVH", "deepmimic": "DeepMimic"}
+
+
+def motion_inspection(
+    source: str, loaded: LoadedMotion, character: Character, command: str | None = None
+) -> Inspection:
+    """What was understood of a motion file.
+
+    Args:
+        source: the input.
+        loaded: the file as the character performs it.
+        character: the body.
+        command: that would fit it.
+    """
+    clip, errors = loaded.clip, retarget_errors_cm(loaded, character)
+    reach = float(np.max(np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)))
+    mean = float(np.mean([value for value, _ in errors.values()])) if errors else float("nan")
+    return Inspection(
+        source=source,
+        name=Path(source).stem,
+        kind=loaded.kind,
+        error=None,
+        fps=clip.fps,
+        frames=len(clip),
+        start_s=float((clip.provenance.get("time_range_s") or [0.0])[0]),
+        unit=loaded.unit,
+        up=loaded.up,
+        travels=loaded.travels,
+        facts=_facts(loaded, character, reach, mean),
+        figures=_figures(loaded, character, errors, reach),
+        warnings=loaded.warnings,
+        values={
+            "standing_height": round(loaded.height, 4),
+            "metres_per_unit": round(loaded.scale, 6),
+            "loop": clip.loop,
+            "ends_standing": clip.ends_standing,
+            "joints": dict(loaded.joints),
+            "retarget_error_cm": None if not errors else round(mean, 2),
+            "retarget_errors_cm": {name: round(value, 2) for name, (value, _) in errors.items()},
+        },
+        command=command,
+    )
+
+
+def retarget_errors_cm(loaded: LoadedMotion, character: Character) -> dict[str, tuple[float, float]]:
+    """Mean and 95th percentile of the distance between body and file, of each joint that the file has."""
+    distance = 100.0 * np.linalg.norm(clip_points(character, loaded.clip) - loaded.source_points, axis=-1)
+    names = [point.name.replace("_", " ") for point in character.evaluation_points]
+    known = np.isfinite(distance).all(axis=0)
+    return {
+        name: (float(np.mean(values)), float(np.percentile(values, 95)))
+        for name, values, there in zip(names, distance.T, known, strict=True)
+        if there
+    }
+
+
+def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float) -> dict[str, dict[str, str]]:
+    clip = loaded.clip
+    return {
+        "File": {
+            "format": FORMATS.get(loaded.kind, loaded.kind),
+            "unit": loaded.unit,
+            "up axis": loaded.up,
+            "frames": f"{len(clip)}, {clip.fps:.4g} a second",
+            "duration": f"{clip.duration_s:.2f} s",
+            "standing height": f"{loaded.height:.4g} {loaded.unit}",
+        },
+        "Motion": {
+            "body": f"{character.height_m:.2f} m tall",
+            "scale": f"{loaded.scale:.4g} m for one file unit",
+            "travels": f"{reach:.2f} m" if loaded.travels else f"no ({reach:.2f} m)",
+            "loop": "yes" if clip.loop else "no",
+            "ends standing": "yes" if clip.ends_standing else "no",
+            "distance from the file's joints": f"{mean:.1f} cm on average",
+        },
+        "Joints: body and file": dict(loaded.joints),
+    }
+
+
+def _figures(
+    loaded: LoadedMotion, character: Character, errors: dict[str, tuple[float, float]], reach: float
+) -> list[Figure]:
+    clip = loaded.clip
+    times_s = np.arange(len(clip)) / clip.fps
+    stands = foot_contacts(clip, character)
+    ground = FromAbove(clip.root_position[:, :2], heading=0.0)
+    travel = (
+        f"The path leads up to {reach:.1f} m from its start"
+        if loaded.travels
+        else f"The body stays within {reach:.1f} m"
+    )
+    figures = [
+        Figure(
+            "The motion, as the body performs it",
+            "The body at moments of the motion, with the file's joints as dots",
+            "Left limbs blue, right limbs orange. Yellow dots: the file's own joints, which should lie inside the body.",
+            _poses(loaded, character),
+        ),
+        Figure(
+            "Contacts with the ground",
+            "When each foot stands, and how high the pelvis is",
+            f"The left foot stands {100 * stands[:, 0].mean():.0f} % of the time, the right one {100 * stands[:, 1].mean():.0f} %.",
+            plot_contacts(times_s, stands, clip.root_position, LIGHT),
+            plot_contacts(times_s, stands, clip.root_position, DARK),
+            half=True,
+        ),
+        Figure(
+            "From above",
+            "The pelvis' path on the ground",
+            f"{travel}. The first frame faces along x.",
+            plot_from_above(ground, LIGHT),
+            plot_from_above(ground, DARK),
+            half=True,
+        ),
+    ]
+    if errors:
+        caption = "The body's proportions are not the file's; feet and hands are pulled to where the file has them."
+        pictures = (plot_errors(errors, LIGHT), plot_errors(errors, DARK))
+        figures.append(Figure("Distance from the file's joints", "Bars by joint", caption, *pictures))
+    return figures
+
+
+def _poses(loaded: LoadedMotion, character: Character) -> bytes:
+    clip = loaded.clip
+    frames = spread(len(clip), POSES)
+    times_s = np.array(frames) / clip.fps
+    size = (PANEL_PX, PANEL_PX)
+    staged = panels(character, clip, clip, times_s, size=size, fps=0.0)
+    pictures = []
+    for i, (frame, camera) in enumerate(zip(frames, staged.cameras, strict=True)):
+        picture = background(camera).copy()
+        positions, orientations = staged.frames[0]
+        draw_frames(picture, camera, character, positions[i], orientations[i])
+        _dots(picture, camera.project(loaded.source_points[frame]))
+        draw_label(picture, f"{times_s[i]:.2f} s", height_px=13, plain=True)
+        pictures.append(picture)
+    return jpeg(grid(pictures, COLUMNS))
+
+
+def _dots(picture: Image, pixels: Array) -> None:
+    """Small dots with a rim at those of the `pixels` (N, 2) that are known, in place."""
+    for x, y in np.rint(16.0 * pixels[np.isfinite(pixels).all(axis=1)]).astype(int).tolist():
+        cv2.circle(picture, (x, y), 5 * 16, JOINT_RIM, -1, cv2.LINE_AA, 4)
+        cv2.circle(picture, (x, y), 3 * 16 + 8, JOINT, -1, cv2.LINE_AA, 4)

@@ -1,0 +1,89 @@
+"""What an inspection says of motion files: a written motion comes back without error, other programs' files as they are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from porch import motion
+from test_report_html import parse
+
+from mocap2ctrl import api
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import ConfigError, MotionFileError
+from mocap2ctrl.motion.bvh_writer import write_bvh
+from mocap2ctrl.report.inspection import Inspection
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bvh"
+
+
+@pytest.fixture(scope="module")
+def own(character: Character, tmp_path_factory: pytest.TempPathFactory) -> Inspection:
+    """A body that slides half a metre a second, as a BVH of its own skeleton."""
+    path = tmp_path_factory.mktemp("own") / "slide.bvh"
+    write_bvh(path, motion(character, 1.6), character)
+    return api.inspect(path)
+
+
+def test_own_skeleton_comes_back_in_its_place(own: Inspection, character: Character) -> None:
+    said = json.loads(json.dumps(own.summary(), allow_nan=False))
+    assert (said["kind"], said["unit"], said["up"], said["fps"], said["frames"]) == ("bvh", "cm", "y", 25.0, 41)
+    assert (said["travels"], said["usable"], said["error"]) == (True, True, None)
+    assert said["standing_height"] == pytest.approx(100.0 * character.height_m, rel=0.03)
+    assert said["retarget_error_cm"] < 1.5
+    assert said["joints"]["left knee"] == "LeftLeg"
+    assert set(said["retarget_errors_cm"]) >= {"left knee", "right wrist", "head"}
+
+
+def test_page_of_a_motion_holds_joints_and_figures(own: Inspection) -> None:
+    page = parse(own.html())
+    text = " ".join(page.text)
+    for words in ("slide", "LeftLeg", "left knee", "BVH", "Contacts with the ground", "mocap2ctrl fit"):
+        assert words in text
+    assert all(link.startswith("data:image/") for link in page.links)
+    assert len(own.figures) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "up", "travels", "fps"),
+    [
+        ("run_games105_m_yup", "m", "y", True, 60.0),
+        ("stand_idle_games105", "m", "y", False, 60.0),
+        ("walk_mixamo_3ch_colon_names", "cm", "y", None, 30.0),
+        ("jump_forward_fair1_zup_inch", "inch", "z", True, 119.9),
+    ],
+)
+def test_other_programs_files_are_understood(name: str, unit: str, up: str, travels: bool | None, fps: float) -> None:
+    file = SHARED / f"{name}.bvh"
+    if not file.exists():
+        pytest.skip(f"{file.name} of the shared data is not beside the project")
+    seen = api.inspect(file, time_range=(0.0, 3.0))
+    assert (seen.kind, seen.unit, seen.up) == ("bvh", unit, up)
+    assert seen.fps == pytest.approx(fps, rel=1e-3)
+    assert travels is None or seen.travels == travels
+    assert seen.values["retarget_error_cm"] < 8.0
+
+
+@pytest.mark.parametrize("name", ["bad_merge_conflict"])
+def test_malformed_files_are_refused(name: str) -> None:
+    file = SHARED / "malformed" / f"{name}.bvh"
+    if not file.exists():
+        pytest.skip(f"{file.name} of the shared data is not beside the project")
+    with pytest.raises(MotionFileError, match=name):
+        api.inspect(file)
+
+
+def test_options_of_videos_are_refused(own: Inspection) -> None:
+    with pytest.raises(ConfigError, match="--camera goes with videos"):
+        api.inspect("walk.bvh", camera="c.toml")
+
+
+def test_command_repeats_what_was_asked(tmp_path: Path, character: Character) -> None:
+    path = tmp_path / "a b.bvh"
+    write_bvh(path, motion(character, 0.8), character)
+    seen = api.inspect(path, time_range=(0.0, 0.4), height_m=1.6)
+    assert seen.command == f"mocap2ctrl fit '{path}' --time-range 0 0.4 --height 1.6"
+    assert seen.frames == 11
+    assert np.isclose(seen.duration_s or 0.0, 0.4)
