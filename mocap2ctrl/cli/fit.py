@@ -6,7 +6,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, add_slowmo, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
@@ -89,6 +89,7 @@ def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
         "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
     )
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
+    add_slowmo(group)
     group.add_argument(
         "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
     )
@@ -129,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
             background=options.background,
             allow_ground=options.allow_ground,
             reference=options.reference,
+            slowmo=options.slowmo,
             resume=options.resume,
             overwrite=options.overwrite,
             command=options.command_line,

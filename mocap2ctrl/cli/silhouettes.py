@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.cli.options import add_json, add_slowmo, note, number, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.video.extract import ExtractedMasks
@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help="seconds of the video to use"
     )
+    add_slowmo(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     add_json(parser)
 
@@ -120,8 +121,8 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     camera = load_camera(options.camera) if options.camera else None
     time_range = tuple(options.time_range) if options.time_range else None
     if is_mask_spec(options.video):
-        if options.background or options.method:
-            raise ConfigError(f"{options.video}: are masks already; --background and --method are for videos")
+        if options.background or options.method or options.slowmo:
+            raise ConfigError(f"{options.video}: are masks already; --background, --method and --slowmo are for videos")
         found = from_masks(options.video, fps=options.fps, time_range=time_range)
     else:
         with StepDisplay("silhouettes") as display:
@@ -131,6 +132,7 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
                 time_range=time_range,
                 plate=options.background,
                 method=options.method,
+                slowmo=options.slowmo,
                 progress=display.step,
             )
     notes = () if shipped is None else (sample_note(shipped),)

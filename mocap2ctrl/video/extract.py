@@ -34,8 +34,6 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
-ROUNDED_FRAMES = 2
-"""So many frames may be missing at a video's end because its duration is not exact."""
 SHAKE_PX = 0.3
 """Less than this is not worth a word."""
 
@@ -81,6 +79,7 @@ def from_video(
     time_range: tuple[float, float] | None = None,
     plate: str | Path | None = None,
     method: str | None = None,
+    slowmo: float | None = None,
     progress: Progress | None = None,
 ) -> ExtractedMasks:
     """Subtracts the background and follows the person.
@@ -91,13 +90,14 @@ def from_video(
         time_range: seconds of the video to use.
         plate: a picture of the empty scene; by default the one beside the video, if there is one.
         method: plate, empty or median, to insist on it.
+        slowmo: how often slower than life the video plays; by default what the file says, or 1. Times are real ones then.
         progress: told how far it is.
 
     Raises:
         VideoError: the video cannot be used; says why and what to do.
     """
     video, where = Path(path), str(path)
-    footage = read_footage(video, fps=fps, time_range=time_range, progress=progress)
+    footage = read_footage(video, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
     if len(footage.images) < 3:
         count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
         raise VideoError(f"{where}: only {count}; a motion needs at least half a second")
@@ -134,8 +134,8 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *found.notes),
-        warnings=(*_missing(footage), *_warnings(scene)),
+        notes=(_rate_note(footage), *footage.notes, scene.reason, *_shake_note(shake), *found.notes),
+        warnings=(*footage.warnings, *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
     )
 
@@ -178,16 +178,6 @@ def _rate_note(footage: Footage) -> str:
 
 def _shake_note(shake_px: float) -> tuple[str, ...]:
     return (f"the picture shakes by up to {shake_px:.1f} pixels; that is undone",) if shake_px > SHAKE_PX else ()
-
-
-def _missing(footage: Footage) -> tuple[str, ...]:
-    if footage.missing <= ROUNDED_FRAMES:
-        return ()
-    count = len(footage.images)
-    return (
-        f"{footage.missing} of {count + footage.missing} frames that the file announces cannot be decoded, is it cut off or "
-        f"damaged? The first {count} are used",
-    )
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:

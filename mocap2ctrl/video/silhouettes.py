@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mocap2ctrl.errors import CameraError
+from mocap2ctrl.errors import CameraError, VideoError
 from mocap2ctrl.geometry.camera import camera_centre, on_plane, to_camera
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
@@ -56,6 +56,7 @@ def load_silhouettes(
     time_range: tuple[float, float] | None = None,
     background: str | Path | None = None,
     method: str | None = None,
+    slowmo: float | None = None,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
     """Reads a video or masks, and the camera that saw them.
@@ -68,6 +69,7 @@ def load_silhouettes(
         time_range: seconds of the input to use.
         background: a picture of the empty scene.
         method: plate, empty or median, to insist on it.
+        slowmo: how often slower than life a video plays; by default what the file says, or 1.
         progress: told how far it is.
 
     Raises:
@@ -77,6 +79,8 @@ def load_silhouettes(
     shipped = shipped_file(spec, VIDEO)
     spec = spec if shipped is None else shipped
     if is_mask_spec(spec):
+        if slowmo is not None:
+            raise VideoError(f"{spec}: slow motion is for videos; give the masks' rate in real time as fps")
         found = from_masks(spec, fps=fps, time_range=time_range)
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, found.source_size, "the masks")
@@ -86,7 +90,9 @@ def load_silhouettes(
         ).size  # a file that is no video is told before a camera that is missing, both before the long work
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, size)
-        found = from_video(spec, fps=fps, time_range=time_range, plate=background, method=method, progress=progress)
+        found = from_video(
+            spec, fps=fps, time_range=time_range, plate=background, method=method, slowmo=slowmo, progress=progress
+        )
     seen = seen_by(found, own, input_file(spec), note)
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
 
