@@ -13,18 +13,15 @@ import numpy.typing as npt
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.alignment import align
+from mocap2ctrl.video.alignment import held_still
 from mocap2ctrl.video.background import build_background
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
-from mocap2ctrl.video.motion import camera_motion
 from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
 from mocap2ctrl.video.refine import refined_masks
 from mocap2ctrl.video.sources import Scene, empty_scene
 
-MOVING_CAMERA = 0.05
-"""Share of the moments in which most of the picture moves as one, above which the camera is not still."""
 FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
 ON_THE_SPOT = 0.45
@@ -34,8 +31,6 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
-SHAKE_PX = 0.3
-"""Less than this is not worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +96,10 @@ def from_video(
     if len(footage.images) < 3:
         count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
         raise VideoError(f"{where}: only {count}; a motion needs at least half a second")
-    moves = camera_motion(footage.images, footage.fps)
-    if moves.share > MOVING_CAMERA:
-        raise VideoError(
-            f"{where}: the camera moves (the picture shifts by up to {100 * moves.shift:.1f} % of its width in 0.3 s); "
-            f"film from a tripod, or choose a still part with --time-range A B"
-        )
+    footage, shake_note = held_still(footage, where)
+    images = footage.images
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
     _require_seen(scene, where)
-    images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
     raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
     _require_background(raw, where)
@@ -134,7 +124,7 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), *footage.notes, scene.reason, *_shake_note(shake), *found.notes),
+        notes=(_rate_note(footage), *footage.notes, scene.reason, *shake_note, *found.notes),
         warnings=(*footage.warnings, *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
     )
@@ -174,10 +164,6 @@ def _rate_note(footage: Footage) -> str:
     if abs(footage.fps - footage.source_fps) < 1e-6:
         return f"video: {size}, {footage.fps:.4g} frames a second"
     return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
-
-
-def _shake_note(shake_px: float) -> tuple[str, ...]:
-    return (f"the picture shakes by up to {shake_px:.1f} pixels; that is undone",) if shake_px > SHAKE_PX else ()
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:
