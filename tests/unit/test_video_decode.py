@@ -9,12 +9,13 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from video_scene import write_video
+from video_scene import room, walk, write_png, write_video
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.video import decode
 from mocap2ctrl.video import frames as frames_module
 from mocap2ctrl.video.decode import default_fps, probe, read_footage, working_size
+from mocap2ctrl.video.extract import from_video
 
 WIDTH, HEIGHT = 64, 48
 
@@ -287,31 +288,42 @@ def test_more_frames_are_smaller_and_too_many_are_refused(clip: Path, monkeypatc
         read_footage(clip)
 
 
-def write_turned(path: Path, picture: np.ndarray, degrees: int) -> Path:
-    """An MP4 of four times the picture, whose display matrix turns it counter-clockwise, as phones do."""
+def write_turned(path: Path, picture: np.ndarray, degrees: int, *, mirrored: bool) -> Path:
+    """An MP4 of four times the picture, whose display matrix turns it counter-clockwise, then mirrors it, as phones do."""
     if not hasattr(av.VideoStream, "set_display_rotation"):
         pytest.skip("this PyAV cannot write a display matrix")
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=30, options={"crf": "8"})
         stream.height, stream.width = picture.shape[:2]
         stream.pix_fmt = "yuv444p"
-        stream.set_display_rotation(degrees)
+        stream.set_display_rotation(degrees, hflip=mirrored)
         for _ in range(4):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())
     return path
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
-def test_a_rotated_video_is_shown_upright(tmp_path: Path, turns: int) -> None:
+def test_a_rotated_video_is_shown_upright(tmp_path: Path, turns: int, mirrored: bool) -> None:
     picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-    picture[:10, :10] = 255
-    video = write_turned(tmp_path / "v.mp4", picture, 90 * turns)
+    picture[:10, :20] = 255
+    video = write_turned(tmp_path / "v.mp4", picture, 90 * turns, mirrored=mirrored)
     size = (WIDTH, HEIGHT) if turns % 2 == 0 else (HEIGHT, WIDTH)
-    assert (probe(video).size, probe(video).rotation) == (size, turns)
+    info = probe(video)
+    assert (info.size, info.rotation, info.mirrored) == (size, turns, mirrored)
     shown = read_footage(video).images
     assert shown.shape == (4, size[1], size[0], 3)
-    np.testing.assert_allclose(shown[0], np.rot90(picture, turns), atol=12)
+    upright = np.rot90(picture, turns)
+    np.testing.assert_allclose(shown[0], upright[:, ::-1] if mirrored else upright, atol=12)
+
+
+def test_masks_of_slow_motion_are_at_the_real_rate(tmp_path: Path) -> None:
+    video = write_video(tmp_path / "v.mp4", walk(np.linspace(35, 125, 60))[0])
+    plate = write_png(tmp_path / "plate.png", room())
+    found = from_video(video, plate=plate, slowmo=2.0)
+    assert (found.fps, len(found.masks)) == (30.0, 30)
+    assert any("2 times slower" in note for note in found.notes)
 
 
 class TestRefused:
