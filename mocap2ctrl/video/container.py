@@ -225,11 +225,15 @@ def opened(file: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoSt
     if not file.is_file():
         raise VideoError(f"{file}: no such file; give a video")
     try:
-        with av.open(str(file)) as container:
+        with av.open(str(file), metadata_errors="ignore") as container:
             cover = av.stream.Disposition.attached_pic
             streams = [stream for stream in container.streams.video if not stream.disposition & cover]
             if not streams:
                 raise VideoError(f"{file}: holds no video stream; give a video file such as .mp4 or .mov")
+            if streams[0].codec_context is None:
+                raise VideoError(
+                    f"{file}: is in a code that FFmpeg cannot decode, or damaged; convert it to H.264 in .mp4"
+                )
             yield container, streams[0]
     except av.FFmpegError as error:
         raise VideoError(f"{file}: cannot be decoded as a video ({error.strerror or error}); is it damaged?") from error

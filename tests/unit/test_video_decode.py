@@ -238,6 +238,30 @@ class TestDamaged:
         assert "of 40 frames that the file announces cannot be decoded" in warning
         assert read_footage(video, time_range=(0.0, 0.4)).warnings == ()
 
+    @pytest.mark.parametrize("name", ["v.mp4", "v.mkv", "v.avi", "v.ts"])
+    def test_whatever_the_damage_it_is_read_or_refused_in_one_line(self, tmp_path: Path, name: str) -> None:
+        sound = self.coded(tmp_path, name).read_bytes()
+        rng, refusals = np.random.default_rng(5), list[str]()
+        for _ in range(60):
+            data, (a, b) = bytearray(sound), sorted(rng.integers(0, len(sound), 2))
+            match rng.integers(4):
+                case 0:
+                    del data[a:]
+                case 1:
+                    del data[a:b]
+                case 2:
+                    data[a:b] = rng.bytes(int(b - a))
+                case 3:
+                    for place in rng.integers(0, len(sound), 12):
+                        data[place] = rng.integers(256)
+            (tmp_path / name).write_bytes(data)
+            try:
+                assert len(read_footage(tmp_path / name).images) >= 1
+            except VideoError as error:
+                refusals.append(str(error))
+        assert 5 <= len(refusals) <= 55
+        assert not any("\n" in refusal for refusal in refusals)
+
     def test_huge_frames_are_refused_before_they_are_decoded(self, tmp_path: Path) -> None:
         video = write_coded(tmp_path / "v.gif", counting(3), "gif", "gray")
         data = bytearray(video.read_bytes())
