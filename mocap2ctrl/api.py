@@ -91,6 +91,7 @@ def fit(
     masks: bool = False,
     allow_ground: bool = False,
     reference: Path | str | None = None,
+    slowmo: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -126,6 +127,7 @@ def fit(
         masks: a video holds masks, white = person; without it, those in black and white or with an alpha channel do.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
+        slowmo: how often slower than life a video plays; by default what the file says, or 1.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -139,7 +141,9 @@ def fit(
     from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
-    options = Options(prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference)
+    options = Options(
+        prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference, slowmo
+    )
     seen = is_video_input(source)
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
@@ -224,6 +228,7 @@ def _begin_video(
         background=options.background,
         person=options.person,
         as_masks=options.masks,
+        slowmo=options.slowmo,
         progress=on_preparation,
     )
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
@@ -243,6 +248,7 @@ def inspect(
     background: Path | str | None = None,
     person: str | Sequence[float] | None = None,
     masks: bool = False,
+    slowmo: float | None = None,
     workers: int | None = None,
     on_step: TellPreparation = lambda what, share: None,
 ) -> Inspection:
@@ -251,7 +257,7 @@ def inspect(
     Footage that a fit refuses is not refused here as long as its frames can be shown: `error` says why.
 
     Args:
-        source, height_m, time_range, fps, camera, background, person, masks: as for `fit`.
+        source, height_m, time_range, fps, camera, background, person, masks, slowmo: as for `fit`.
         workers: threads; they do not change the result.
         on_step: told what is being done, and the share of it that is done.
 
@@ -263,7 +269,9 @@ def inspect(
     from mocap2ctrl.report.inspection_video import Asked, video_inspection
     from mocap2ctrl.track.first_look import first_look
 
-    options = Options(time_range=time_range, fps=fps, camera=camera, background=background, person=person, masks=masks)
+    options = Options(
+        time_range=time_range, fps=fps, camera=camera, background=background, person=person, masks=masks, slowmo=slowmo
+    )
     refuse_options(source, "incremental", options)
     character = load_character(height_m=height_m)
     command = fit_command(source, options, height_m)

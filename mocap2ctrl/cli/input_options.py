@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mocap2ctrl.cli.options import add_person, number
+from mocap2ctrl.cli.options import add_person, add_slowmo, number
 
 INPUT_HELP = (
     "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
@@ -28,6 +28,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     )
     add_background_argument(group)
     add_person(group)
+    add_slowmo(group)
     return group
 
 
@@ -54,4 +55,5 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "background": options.background,
         "person": options.person,
         "masks": options.masks,
+        "slowmo": options.slowmo,
     }

@@ -42,6 +42,16 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def add_slowmo(parser: argparse._ActionsContainer) -> None:
+    """Declares `--slowmo`."""
+    parser.add_argument(
+        "--slowmo",
+        type=number(1, 1000),
+        metavar="F",
+        help="the video plays F times slower than life: shot at 240 frames a second, played at 30: 8 (default: what the file says)",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else on stdout")

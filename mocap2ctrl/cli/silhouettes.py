@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.input_options import add_background_argument, add_time_arguments
-from mocap2ctrl.cli.options import add_json, add_person, note, print_json
+from mocap2ctrl.cli.options import add_json, add_person, add_slowmo, note, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.video.extract import ExtractedMasks
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: the first that there is)",
     )
     add_person(parser)
+    add_slowmo(parser)
     add_time_arguments(parser, "video", "frames a second (default: the video's, or a fraction near 30)")
     parser.add_argument("--overwrite", action="store_true", help="replace existing files")
     add_json(parser)
@@ -122,8 +123,8 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
     time_range = tuple(options.time_range) if options.time_range else None
     at = person_at(options.person)
     if holds_masks(video, insist=options.masks):
-        if options.background or options.method:
-            raise ConfigError(f"{options.video}: are masks already; --background and --method are for videos")
+        if options.background or options.method or options.slowmo:
+            raise ConfigError(f"{options.video}: are masks already; --background, --method and --slowmo are for videos")
         found = from_masks(video, fps=options.fps, time_range=time_range, person_at=at)
     else:
         with StepDisplay("silhouettes") as display:
@@ -134,6 +135,7 @@ def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ..
                 plate=options.background,
                 method=options.method,
                 person_at=at,
+                slowmo=options.slowmo,
                 progress=display.step,
             )
     notes = () if shipped is None else (sample_note(shipped),)

@@ -46,6 +46,7 @@ class Options:
         masks: whether a video holds masks.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
+        slowmo: how often slower than life a video plays; None: what the file says, or 1.
     """
 
     prior: str = "auto"
@@ -58,9 +59,10 @@ class Options:
     masks: bool = False
     allow_ground: bool = False
     reference: Path | str | None = None
+    slowmo: float | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference")
+VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +141,9 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         return
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
-    if is_mask_spec(source) and options.background is not None:
-        raise ConfigError(f"{source}: holds masks; --background goes with videos only, leave it out")
+    for name in ("background", "slowmo"):
+        if is_mask_spec(source) and getattr(options, name) is not None:
+            raise ConfigError(f"{source}: holds masks; --{name} goes with videos only, leave it out")
 
 
 def motion_prior(name: str, character: Character) -> Prior:

@@ -1,69 +1,132 @@
-"""Small shifts of the whole picture (a tripod on a wooden floor, image stabilisation), undone before the subtraction."""
+"""A camera that should stand still: a little shake (a wooden floor, a stabiliser) is undone, and more is refused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from mocap2ctrl.video.decode import Image
+from mocap2ctrl.errors import VideoError
+from mocap2ctrl.video.camera_path import CameraPath, camera_path
+from mocap2ctrl.video.decode import Footage, Image
+from mocap2ctrl.video.registration import Register, Similarity
 
-CORNERS = 150
-QUALITY = 0.01
-FEWEST = 8
-AGREE_PX = 1.0
-"""Corners that moved like the median, within this, are of the scene; others are of the person."""
-MOST_SHARE = 0.02
-"""Shifts above this share of the width are not a small shift."""
+STEADY_PX = 0.5
+"""Shake below this, in pixels of the decoded frames, is less than what undoing it would blur."""
+MOST_PX = 2.0
+"""Shake above this, in pixels of the decoded frames, means a camera that moves.
+
+All that follows looks at decoded frames (640x360 or so), so the limit is theirs: 2 pixels of a video of that size, 4 of 1280x720,
+6 of 1920x1080. Within it near and far things part by a fraction of a pixel at most (parallax), which a background model forgives.
+"""
 LEAST_PX = 0.1
+"""A frame that is closer than this to where the scene usually is stays as it is."""
+LEAST_FOUND = 0.3
+"""Share of the frames in which the first one's scene must be found again, where that has enough to be found."""
+STILL_S = 1.0
+"""A still part as long as this is worth naming."""
+SCENE_FRAMES = 9
+"""So many frames tell where a clean plate lies on the clip."""
 
 
-class Aligner:
-    """Finds how far frames are shifted against a picture of the scene, by its corners."""
+def held_still(footage: Footage, where: str) -> tuple[Footage, tuple[str, ...]]:
+    """The footage with a little shake of the camera undone, and sentences for the user.
 
-    def __init__(self, picture: Image) -> None:
-        self._picture = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
-        self._most = MOST_SHARE * self._picture.shape[1]
-        corners = cv2.goodFeaturesToTrack(self._picture, CORNERS, QUALITY, max(4, self._picture.shape[1] // 40))
-        self._corners = np.zeros((0, 1, 2), np.float32) if corners is None else corners
+    Args:
+        footage: as decoded.
+        where: what to call it.
 
-    def shift(self, image: Image) -> npt.NDArray[np.float64]:
-        """(2,) how far right and down the scene is in a frame, pixels; 0 where the corners do not agree."""
-        if len(self._corners) < FEWEST:
-            return np.zeros(2)
-        grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
-        moved, found, _ = cv2.calcOpticalFlowPyrLK(
-            self._picture, grey, self._corners, None, winSize=(11, 11), maxLevel=1
-        )
-        steps = (moved - self._corners)[found[:, 0] > 0, 0].astype(float)
-        if len(steps) < FEWEST:
-            return np.zeros(2)
-        agreeing = np.linalg.norm(steps - np.median(steps, axis=0), axis=1) < AGREE_PX
-        if np.count_nonzero(agreeing) < max(FEWEST, 0.5 * len(steps)):
-            return np.zeros(2)
-        mean = steps[agreeing].mean(axis=0)
-        return mean if np.linalg.norm(mean) <= self._most else np.zeros(2)
-
-
-def align(images: Image, picture: Image) -> tuple[Image, float]:
-    """Frames (T, H, W, 3) with their shifts against a picture undone, and the largest shift, pixels.
-
-    Frames that are shifted by a tenth of a pixel or less stay as they are.
+    Raises:
+        VideoError: the camera moves; says how much, and when.
     """
-    aligner = Aligner(picture)
-    shifts = np.stack([aligner.shift(image) for image in images])
-    lengths = np.linalg.norm(shifts, axis=1)
-    if np.all(lengths <= LEAST_PX):
-        return images, 0.0
+    path = camera_path(footage.images)
+    found = float(np.mean(path.known))
+    if path.rich and found < LEAST_FOUND:
+        raise VideoError(
+            f"{where}: nothing in the picture keeps its place (in {100 * (1 - found):.0f} % of the frames); the camera moves, or "
+            f"the scene is cut; film from a tripod, or choose a still part with --time-range A B"
+        )
+    shake = path.shake_px
+    if shake > MOST_PX:
+        raise VideoError(_moves(path, footage, where))
+    if shake <= STEADY_PX:
+        return footage, ()
+    exact = camera_path(footage.images, samples=len(footage.images), pixels=footage.images[0, ..., 0].size)
+    scale = _source_scale(footage)
+    note = f"camera: the picture shakes by up to {shake * scale:.1f} pixels of the video; that is undone"
+    return replace(footage, images=_stabilised(footage.images, exact)), (note,)
+
+
+def _source_scale(footage: Footage) -> float:
+    return footage.source_size[0] / int(footage.images.shape[2])
+
+
+def _moves(path: CameraPath, footage: Footage, where: str) -> str:
+    """What a user is told whose camera moves; times are the file's, as those of --time-range are."""
+    rate = footage.fps / footage.slowmo
+    begin, end, still, over = (
+        footage.start_s * footage.slowmo + frame / rate
+        for frame in (*path.moving(MOST_PX), *path.longest_still(MOST_PX))
+    )
+    parts = [f"shifts by up to {path.farthest_px * _source_scale(footage):.0f} pixels of the video"]
+    if path.turn_range * path.reach_px > MOST_PX:
+        parts.append(f"turns by {np.degrees(path.turn_range):.1f} degrees")
+    if path.zoom_range * path.reach_px > MOST_PX:
+        parts.append(f"grows by {100 * path.zoom_range:.0f} %")
+    if path.farthest_px <= MOST_PX and len(parts) > 1:
+        parts = parts[1:]
+    advice = "choose a still part with --time-range A B"
+    if over - still >= STILL_S * footage.slowmo:
+        advice = f"choose the still part with --time-range {still:.2f} {over:.2f}"
+    return (
+        f"{where}: the camera moves between {begin:.2f} and {end:.2f} s (the picture {', '.join(parts)}); film from a tripod, or "
+        f"{advice}"
+    )
+
+
+def _stabilised(images: Image, path: CameraPath) -> Image:
+    """Frames (T, H, W, 3) with the scene where it usually is; where nothing can be told, as between their neighbours."""
+    known, frames = path.known, np.arange(len(images))
+    zoom, turn, right, down = (
+        np.interp(frames, path.frames[known], values[known])
+        for values in (path.zoom, path.turn, path.shift.real, path.shift.imag)
+    )
+    full = replace(path, frames=frames, zoom=zoom, turn=turn, shift=right + 1j * down)
+    away = full.away(path.middle)
     result = images.copy()
-    for t in np.flatnonzero(lengths > LEAST_PX):
-        result[t] = translated(images[t], -shifts[t])
-    return result, float(lengths.max())
+    for t in np.flatnonzero(away > LEAST_PX):
+        result[t] = warped(images[t], path.middle.after(full.pose(int(t)).inverse()))
+    return result
 
 
-def translated(image: Image, shift: npt.NDArray[np.float64]) -> Image:
-    """A frame moved right and down by `shift` pixels; its border is repeated."""
+def onto_clip(picture: Image, images: Image) -> tuple[Image, float]:
+    """A picture of the scene (H, W, 3), moved to where the scene is in a clip (T, H, W, 3); and how far, pixels.
+
+    It stays as it is where it shows too little that can be found in the clip.
+    """
+    chosen = np.unique(np.linspace(0, len(images) - 1, SCENE_FRAMES).astype(int))
+    greys = [cv2.cvtColor(images[t], cv2.COLOR_RGB2GRAY) for t in chosen]
+    own = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY).astype(float)
+    contrast = np.std(greys) / max(1.0, own.std())  # another exposure would look like motion
+    register = Register(np.clip((own - own.mean()) * contrast + np.mean(greys), 0, 255).astype(np.uint8))
+    found = [register.find(grey) for grey in greys]
+    poses = [pose for pose in found if pose is not None]
+    if not poses:
+        return picture, 0.0
+    values = np.array([(pose.a, pose.b) for pose in poses])
+    a, b = (complex(np.median(v.real), np.median(v.imag)) for v in values.T)
+    pose, size = Similarity(a, b), (picture.shape[1], picture.shape[0])
+    path = CameraPath(np.zeros(1, int), np.abs([a]), np.angle([a]), np.array([b]), size)
+    away = float(path.away(Similarity())[0])
+    return (warped(picture, pose), away) if away > LEAST_PX else (picture, 0.0)
+
+
+def warped(image: Image, similarity: Similarity) -> Image:
+    """A picture (H, W, 3) moved by a similarity about its centre; its border is repeated."""
     height, width = image.shape[:2]
-    matrix = np.array([[1.0, 0.0, shift[0]], [0.0, 1.0, shift[1]]])
-    moved = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    centre = complex(0.5 * (width - 1), 0.5 * (height - 1))
+    a, b = similarity.a, centre + similarity.b - similarity.a * centre
+    matrix = np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
+    moved = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(moved, np.uint8)

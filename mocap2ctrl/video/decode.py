@@ -1,18 +1,33 @@
-"""Decoding: what a video is, and its frames at the rate and size that are wanted, reduced as they come."""
+"""Decoding: a video, or a part of it, at the rate and size that are wanted, reduced as it comes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
-import av
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.errors import VideoError
+from mocap2ctrl.types import Array
+from mocap2ctrl.video.container import FASTEST_FPS, SLOWEST_FPS, VideoInfo, probe, require_utf8
+from mocap2ctrl.video.frames import frames, nearest
+
+__all__ = [
+    "Footage",
+    "Image",
+    "Progress",
+    "VideoInfo",
+    "default_fps",
+    "probe",
+    "read_footage",
+    "require_utf8",
+    "reversed_range",
+    "working_size",
+]
 
 Image = npt.NDArray[np.uint8]
 """(H, W, 3) RGB, or (T, H, W, 3)."""
@@ -23,31 +38,17 @@ MEMORY_PIXELS = 150_000_000
 """All frames together; more of them are smaller."""
 LEAST_PIXELS = 4 * 160 * 90
 OBJECTIVE_FPS = 30.0
-SLOWEST_FPS, FASTEST_FPS = 1.0, 1000.0
+FARTHEST_S = 0.1
+"""A frame stands for moments so far from its own, if there is no nearer one."""
+LONGEST_HOLE_S = 0.1
+"""Moments without a frame are given their neighbours' for so long; a longer hole parts the video."""
+ROUNDED_FRAMES = 2
+"""So many frames may be missing at a video's end because its duration is not exact."""
+UNEVEN_SHARE = 0.02
+"""Share of the gaps between frames that must be longer than the others before it is worth a word."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share of it that is done."""
-
-
-@dataclass(frozen=True)
-class VideoInfo:
-    """What a video's head says.
-
-    Attributes:
-        path: the file.
-        size: width and height as shown, pixels; rotation is applied.
-        fps: frames a second, on average.
-        frames: how many; an estimate where the file does not say.
-        duration_s: seconds.
-        rotation: quarter turns, counter-clockwise, that show the frames upright: 0 to 3.
-    """
-
-    path: Path
-    size: tuple[int, int]
-    fps: float
-    frames: int
-    duration_s: float
-    rotation: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +57,13 @@ class Footage:
 
     Attributes:
         images: (T, H, W, 3) RGB.
-        fps: frames a second.
-        start_s: the first frame's time in the video.
+        fps: frames a second of real time.
+        start_s: the first frame's time in the video, real seconds.
         source_size: width and height of the video, pixels.
-        source_fps: of the video.
-        missing: how many more frames the file announces than could be decoded.
+        source_fps: of the video, in real time.
+        slowmo: how often slower than life the file plays: a second of it is 1 / slowmo of real time.
+        notes: what was understood of the file, sentences for the user.
+        warnings: what is missing in it.
     """
 
     images: Image
@@ -68,27 +71,9 @@ class Footage:
     start_s: float
     source_size: tuple[int, int]
     source_fps: float
-    missing: int = 0
-
-
-def probe(path: str | Path) -> VideoInfo:
-    """Reads a video's head and decodes its first frame.
-
-    Raises:
-        VideoError: not a video, damaged or empty.
-    """
-    file = Path(path)
-    with _opened(file) as (container, stream):
-        first = next(iter(container.decode(stream)), None)
-        if first is None or not first.width or not first.height:
-            raise VideoError(f"{file}: holds no frame that can be decoded; is it damaged or empty?")
-        fps = float(stream.average_rate or stream.guessed_rate or 0.0)
-        if not SLOWEST_FPS <= fps <= FASTEST_FPS:
-            raise VideoError(f"{file}: claims {fps:g} frames a second; allowed are {SLOWEST_FPS:g} to {FASTEST_FPS:g}")
-        duration = _duration(container, stream, fps)
-        turns = round(first.rotation / 90) % 4
-        size = (first.width, first.height) if turns % 2 == 0 else (first.height, first.width)
-        return VideoInfo(file, size, fps, stream.frames or max(1, round(duration * fps)), duration, turns)
+    slowmo: float = 1.0
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def working_size(size: tuple[int, int], area: float) -> tuple[int, int]:
@@ -107,133 +92,147 @@ def read_footage(
     *,
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
+    slowmo: float | None = None,
     progress: Progress | None = None,
 ) -> Footage:
     """Decodes a video, or a part of it, at a working size and rate.
 
     Args:
         path: a video file.
-        fps: frames a second; by default the video's own, or a whole fraction of it near 30.
-        time_range: seconds from the video's start.
+        fps: frames a second of real time; by default the video's own, or a whole fraction of it near 30.
+        time_range: seconds from the video's start, in the file's time.
+        slowmo: how often slower than life it plays; by default what the file says, or 1.
         progress: told how far it is.
 
     Raises:
         VideoError: the video, the rate or the range cannot be used; says why.
     """
     info = probe(path)
-    rate = _checked_rate(fps, info)
+    slower = _checked_slowmo(slowmo, info)
+    rate = _checked_rate(fps, info, slower)
     start_s, end_s = _checked_range(time_range, info)
-    count = max(1, math.ceil((end_s - start_s) * rate - 1e-6))
+    count = max(1, math.ceil((end_s - start_s) / slower * rate - 1e-6))
     if MEMORY_PIXELS / count < LEAST_PIXELS:
         raise VideoError(
-            f"{info.path}: {count} frames are too many; choose up to {MEMORY_PIXELS / LEAST_PIXELS / rate:.0f} s "
+            f"{info.path}: {count} frames are too many; choose up to {MEMORY_PIXELS / LEAST_PIXELS / rate * slower:.0f} s "
             f"with --time-range A B"
         )
+    times: Array = start_s + np.arange(count, dtype=float) * (slower / rate)
     size = working_size(info.size, min(WORKING_PIXELS, MEMORY_PIXELS / count))
-    images = np.empty((count, size[1], size[0], 3), np.uint8)
+    images, stamps = _images(info, size, times, progress)
+    if len(images) == 0:
+        raise VideoError(f"{info.path}: no frame from {start_s:g} to {end_s:g} s can be decoded; is it damaged?")
+    lost = np.ones(count, bool)
+    lost[: len(stamps)] = _unseen(stamps, times[: len(stamps)], info)
+    part = _longest_part(lost, round(LONGEST_HOLE_S * rate))
+    to_end = end_s >= info.duration_s - 1.0 / info.fps
+    return Footage(
+        images=images[part],
+        fps=rate,
+        start_s=float(times[part.start]) / slower,
+        source_size=info.size,
+        source_fps=info.fps * slower,
+        slowmo=slower,
+        notes=(*_slowmo_note(slowmo, slower, info), *_file_notes(info)),
+        warnings=(*_cut_off(info, to_end=to_end), *_damage(lost, times, part)),
+    )
+
+
+def _images(info: VideoInfo, size: tuple[int, int], times: Array, progress: Progress | None) -> tuple[Image, Array]:
+    """The frames (T, H, W, 3) at the first T of `times`, until the video ends, and their time stamps (T,)."""
+    images, stamps = np.empty((len(times), size[1], size[0], 3), np.uint8), np.empty(len(times))
     filled = 0
-    for _, image in frames(info, size, start_s + np.arange(count) / rate):
-        images[filled] = image
+    for stamp, image in frames(info, size, times):
+        images[filled], stamps[filled] = image, stamp
         filled += 1
         if progress:
-            progress("decoding", filled / count)
-    if filled == 0:
-        raise VideoError(f"{info.path}: no frame from {start_s:g} to {end_s:g} s can be decoded; is it damaged?")
-    return Footage(images[:filled], rate, start_s, info.size, info.fps, count - filled)
+            progress("decoding", filled / len(times))
+    return images[:filled], stamps[:filled]
 
 
-def frames(info: VideoInfo, size: tuple[int, int], times: npt.NDArray[np.float64]) -> Iterator[tuple[float, Image]]:
-    """The frame whose time stamp is nearest to each of `times`, with that stamp.
-
-    Args:
-        info: of the video.
-        size: width and height to reduce to, by the mean of the area.
-        times: seconds from the video's start, ascending. Those after the last frame, by more than half a frame, yield nothing.
-    """
-    index = 0
-    before: tuple[float, av.VideoFrame] | None = None
-    for stamp, frame in _stamped(info):
-        while before is not None and index < len(times) and times[index] <= 0.5 * (before[0] + stamp):
-            yield before[0], _image(before[1], size, info.rotation)
-            index += 1
-        if index >= len(times):
-            return
-        before = (stamp, frame)
-    while before is not None and index < len(times) and times[index] <= before[0] + 0.5 / info.fps:
-        yield before[0], _image(before[1], size, info.rotation)
-        index += 1
+def _unseen(stamps: Array, times: Array, info: VideoInfo) -> npt.NDArray[np.bool_]:
+    """Which of the wanted times have no frame of their own: it is damaged, or the file holds none anywhere near."""
+    away = np.abs(stamps - times)
+    damaged = away > np.abs(info.stamps[nearest(info.stamps, times)] - times) + 0.5 / info.fps
+    return np.asarray(damaged | (away > max(FARTHEST_S, 1.0 / info.fps) + 1e-6))
 
 
-def _stamped(info: VideoInfo) -> Iterator[tuple[float, av.VideoFrame]]:
-    """All frames with seconds from the first. A damaged tail ends the video."""
-    with _opened(info.path) as (container, stream):
-        start: float | None = None
-        stream.thread_type = "AUTO"
-        decoder = container.decode(stream)
-        for number in range(1_000_000_000):
-            try:
-                frame = next(decoder, None)
-            except av.FFmpegError:
-                return
-            if frame is None:
-                return
-            time = number / info.fps if frame.time is None else float(frame.time)
-            start = time if start is None else start
-            yield time - start, frame
+def _longest_part(lost: npt.NDArray[np.bool_], longest_hole: int) -> slice:
+    """The longest stretch of frames without more than `longest_hole` lost ones in a row; it begins and ends with a sound one."""
+    sound = np.flatnonzero(~lost)
+    if len(sound) == 0:
+        return slice(0, len(lost))
+    breaks = np.flatnonzero(np.diff(sound) > longest_hole + 1) + 1
+    parts = [(sound[a], sound[b - 1] + 1) for a, b in pairwise([0, *breaks, len(sound)])]
+    first, end = max(parts, key=lambda part: part[1] - part[0])
+    return slice(int(first), int(end))
 
 
-def _image(frame: av.VideoFrame, size: tuple[int, int], turns: int) -> Image:
-    width, height = size if turns % 2 == 0 else size[::-1]
-    reduced = frame.reformat(width=width, height=height, format="rgb24", interpolation="AREA")
-    return np.ascontiguousarray(np.rot90(reduced.to_ndarray(), turns))
+def _cut_off(info: VideoInfo, *, to_end: bool) -> tuple[str, ...]:
+    missing = info.announced - info.frames
+    if missing <= ROUNDED_FRAMES or not to_end:
+        return ()
+    return (
+        f"{missing} of {info.announced} frames that the file announces cannot be decoded, is it cut off or damaged? The first "
+        f"{info.frames} are used",
+    )
 
 
-def require_utf8(path: str | Path) -> None:
-    """Refuses a name that FFmpeg, zip archives and reports could not take.
-
-    Raises:
-        VideoError: the name has bytes that are not UTF-8.
-    """
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        raise VideoError(f"{path}: the name has bytes that are not UTF-8; rename the file or folder") from error
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[tuple[av.container.InputContainer, av.VideoStream]]:
-    """The file's first video stream; whatever FFmpeg says on the way is one line."""
-    require_utf8(file)
-    if file.is_dir():
-        raise VideoError(f"{file}: is a folder; give a video file, or a folder that holds PNGs of masks")
-    if not file.is_file():
-        raise VideoError(f"{file}: no such file; give a video")
-    try:
-        with av.open(str(file)) as container:
-            if not container.streams.video:
-                raise VideoError(f"{file}: holds no video stream; give a video file such as .mp4 or .mov")
-            yield container, container.streams.video[0]
-    except av.FFmpegError as error:
-        raise VideoError(f"{file}: cannot be decoded as a video ({error.strerror or error}); is it damaged?") from error
-    except OSError as error:
-        raise VideoError(f"{file}: cannot be read ({error.strerror or error})") from error
+def _damage(lost: npt.NDArray[np.bool_], times: Array, part: slice) -> tuple[str, ...]:
+    where = np.flatnonzero(lost)
+    if len(where) == 0 or (len(where) <= ROUNDED_FRAMES and where[0] == len(lost) - len(where)):
+        return ()
+    whole = part.stop - part.start == len(lost)
+    used = "their neighbours stand in for them" if whole else ""
+    used = used or f"used is the longest sound part, {times[part.start]:.2f} to {times[part.stop - 1]:.2f} s"
+    return (
+        f"{len(where)} of {len(lost)} frames, between {times[where[0]]:.2f} and {times[where[-1]]:.2f} s, are missing or damaged "
+        f"in the file; {used}",
+    )
 
 
-def _duration(container: av.container.InputContainer, stream: av.VideoStream, fps: float) -> float:
-    if stream.frames:
-        return float(stream.frames / fps)
-    if stream.duration:
-        return float(stream.duration * stream.time_base)
-    return container.duration / av.time_base if container.duration else 1.0 / fps
+def _slowmo_note(given: float | None, slower: float, info: VideoInfo) -> tuple[str, ...]:
+    if slower == 1.0:
+        return ()
+    why = (
+        "as --slowmo says"
+        if given is not None
+        else "as the file says (it was taken at more frames a second than it plays)"
+    )
+    return (
+        f"slow motion: {slower:.4g} times slower than life, {why}; {info.duration_s:.4g} s of the file are "
+        f"{info.duration_s / slower:.4g} s, and times are real ones from here on",
+    )
 
 
-def _checked_rate(fps: float | None, info: VideoInfo) -> float:
-    if fps is None:
-        return default_fps(info.fps)
-    if not (math.isfinite(fps) and SLOWEST_FPS <= fps <= 1.01 * info.fps):
+def _file_notes(info: VideoInfo) -> tuple[str, ...]:
+    notes = []
+    if info.interlaced:
+        notes.append("video: interlaced, each frame holds two moments; deinterlaced by bwdif")
+    if info.uneven and np.mean(np.diff(info.stamps) > 1.5 / info.fps) > UNEVEN_SHARE:
+        notes.append("video: frames are unevenly spaced (variable frame rate), and taken by their time stamps")
+    if info.numbered:
+        notes.append(f"video: without time stamps; its frames are taken as evenly spaced, {info.fps:.4g} a second")
+    return tuple(notes)
+
+
+def _checked_slowmo(given: float | None, info: VideoInfo) -> float:
+    slower = info.slowmo if given is None else given
+    most = FASTEST_FPS / info.fps
+    if not (math.isfinite(slower) and 1.0 <= slower <= most):
         raise VideoError(
-            f"{info.path}: fps is {fps:g}; allowed is {SLOWEST_FPS:g} to {info.fps:g}, the video's own rate"
+            f"{info.path}: slow motion is {slower:g} times slower than life; allowed is 1 (as fast as life) to {most:.4g}; "
+            f"footage shot at 240 frames a second and played at 30 is 8"
         )
+    return slower
+
+
+def _checked_rate(fps: float | None, info: VideoInfo, slower: float) -> float:
+    own = info.fps * slower
+    if fps is None:
+        return default_fps(own)
+    if not (math.isfinite(fps) and SLOWEST_FPS <= fps <= 1.01 * own):
+        raise VideoError(f"{info.path}: fps is {fps:g}; allowed is {SLOWEST_FPS:g} to {own:g}, the video's own rate")
     return fps
 
 

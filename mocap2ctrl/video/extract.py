@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.alignment import align
+from mocap2ctrl.video.alignment import held_still
 from mocap2ctrl.video.background import build_background
 from mocap2ctrl.video.border import border_contacts, usable_range
 from mocap2ctrl.video.choice import Clip, PersonAt
@@ -21,13 +21,10 @@ from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_
 from mocap2ctrl.video.glance import refuse_visitors
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
-from mocap2ctrl.video.motion import camera_motion
 from mocap2ctrl.video.person import find_person, same_person, users_person
 from mocap2ctrl.video.refine import refined_masks
 from mocap2ctrl.video.sources import Scene, empty_scene
 
-MOVING_CAMERA = 0.05
-"""Share of the moments in which most of the picture moves as one, above which the camera is not still."""
 FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
 ON_THE_SPOT = 0.45
@@ -37,10 +34,6 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
-ROUNDED_FRAMES = 2
-"""So many frames may be missing at a video's end because its duration is not exact."""
-SHAKE_PX = 0.3
-"""Less than this is not worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +80,7 @@ def from_video(
     plate: str | Path | None = None,
     method: str | None = None,
     person_at: PersonAt | None = None,
+    slowmo: float | None = None,
     progress: Progress | None = None,
 ) -> ExtractedMasks:
     """Subtracts the background and follows the person.
@@ -98,27 +92,23 @@ def from_video(
         plate: a picture of the empty scene; by default the one beside the video, if there is one.
         method: plate, empty or median, to insist on it.
         person_at: where the person is, if there are several.
+        slowmo: how often slower than life the video plays; by default what the file says, or 1. Times are real ones then.
         progress: told how far it is.
 
     Raises:
         VideoError: the video cannot be used; says why and what to do.
     """
     video, where = Path(path), str(path)
-    footage = read_footage(video, fps=fps, time_range=time_range, progress=progress)
+    footage = read_footage(video, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
     if len(footage.images) < 3:
         count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
         raise VideoError(f"{where}: only {count}; a motion needs at least half a second")
-    moves = camera_motion(footage.images, footage.fps)
-    if moves.share > MOVING_CAMERA:
-        raise VideoError(
-            f"{where}: the camera moves (the picture shifts by up to {100 * moves.shift:.1f} % of its width in 0.3 s); "
-            f"film from a tripod, or choose a still part with --time-range A B"
-        )
     if person_at is None:
         refuse_visitors(footage.images, footage.fps, footage.start_s, where)
+    footage, shake_note = held_still(footage, where)
+    images = footage.images
     scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
     _require_seen(scene, where)
-    images, shake = align(footage.images, scene.picture.astype(np.uint8))
     background = build_background(scene.picture, images)
     raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
     _require_background(raw, where)
@@ -142,8 +132,8 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *person.notes, *found.notes),
-        warnings=(*_missing(footage), *_warnings(scene)),
+        notes=(_rate_note(footage), *footage.notes, scene.reason, *shake_note, *person.notes, *found.notes),
+        warnings=(*footage.warnings, *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
         background=scene.picture.astype(np.uint8),
     )
@@ -179,20 +169,6 @@ def _rate_note(footage: Footage) -> str:
     if abs(footage.fps - footage.source_fps) < 1e-6:
         return f"video: {size}, {footage.fps:.4g} frames a second"
     return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
-
-
-def _shake_note(shake_px: float) -> tuple[str, ...]:
-    return (f"the picture shakes by up to {shake_px:.1f} pixels; that is undone",) if shake_px > SHAKE_PX else ()
-
-
-def _missing(footage: Footage) -> tuple[str, ...]:
-    if footage.missing <= ROUNDED_FRAMES:
-        return ()
-    count = len(footage.images)
-    return (
-        f"{footage.missing} of {count + footage.missing} frames that the file announces cannot be decoded, is it cut off or "
-        f"damaged? The first {count} are used",
-    )
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:

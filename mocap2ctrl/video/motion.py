@@ -1,9 +1,6 @@
-"""What moves in a clip, before there is any background: where bodies move, and whether the camera itself moves."""
+"""What moves in a clip, before there is any background: where bodies move."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -23,14 +20,6 @@ GATHER = 7
 MARGIN = 5
 PART_SHARE = 0.0014
 """Least share of the picture that moves in one place to count as a body."""
-
-CORNERS, FEWEST_CORNERS = 200, 12
-LAG_S = 0.3
-CAMERA_PAIRS = 12
-CAMERA_SHIFT = 0.01
-"""A camera moves when the still points of the picture shift by more than this share of its width within 0.3 s."""
-AGREEING = 0.6
-SPREAD = 0.35
 
 
 def reduced_images(images: Image) -> Image:
@@ -81,49 +70,3 @@ def _filled(moving: Masks) -> Masks:
         if np.count_nonzero(seeds & body) >= PART_SHARE * moving.size:
             result |= body
     return np.asarray(cv2.dilate(cv2.erode(result, near), np.ones((MARGIN, MARGIN), np.uint8)) > 0)
-
-
-@dataclass(frozen=True)
-class CameraMotion:
-    """How the still part of the picture moves.
-
-    Attributes:
-        share: of the moments looked at, in which most of the picture moves as one.
-        shift: the largest shift within 0.3 s, as a share of the picture's width.
-    """
-
-    share: float
-    shift: float
-
-
-def camera_motion(images: Image, fps: float) -> CameraMotion:
-    """Looks for shifts, turns and zooms that most corners of the picture share."""
-    lag = max(1, round(LAG_S * fps))
-    starts = np.unique(np.linspace(0, max(0, len(images) - 1 - lag), CAMERA_PAIRS).astype(int))
-    shifts = np.array([_common_shift(images[s : s + lag + 1]) for s in starts])
-    return CameraMotion(float(np.mean(shifts > CAMERA_SHIFT)), float(np.max(shifts)))
-
-
-def _common_shift(images: Image) -> float:
-    """The shift from the first to the last frame that most corners all over the picture share; 0 if there is none.
-
-    As a share of the width. The corners are followed from frame to frame.
-    """
-    greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in images]
-    height, width = greys[0].shape
-    old = cv2.goodFeaturesToTrack(greys[0], CORNERS, 0.01, max(4, width // 40))
-    if old is None or len(old) < FEWEST_CORNERS:
-        return 0.0
-    new, good = old, np.ones(len(old), bool)
-    for before, after in pairwise(greys):
-        new, found, _ = cv2.calcOpticalFlowPyrLK(before, after, new, None, winSize=(15, 15), maxLevel=3)
-        good &= found[:, 0] > 0
-    old, new = old[good, 0], new[good, 0]
-    if len(old) < FEWEST_CORNERS:
-        return 0.0
-    cv2.setRNGSeed(0)
-    _, inliers = cv2.estimateAffinePartial2D(old, new, ransacReprojThreshold=2.0)
-    agree = inliers[:, 0] > 0 if inliers is not None else np.zeros(len(old), bool)
-    if np.mean(agree) < AGREEING or np.any(np.ptp(old[agree], axis=0) < SPREAD * np.array([width, height])):
-        return 0.0
-    return float(np.median(np.linalg.norm(new[agree] - old[agree], axis=1)) / width)

@@ -62,6 +62,7 @@ def load_silhouettes(
     method: str | None = None,
     person: str | Sequence[float] | None = None,
     as_masks: bool = False,
+    slowmo: float | None = None,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
     """Reads a video or masks, and the camera that saw them.
@@ -76,6 +77,7 @@ def load_silhouettes(
         method: plate, empty or median, to insist on it.
         person: which one, where there are several; see `person_at`.
         as_masks: a video is one of masks, white = person, whether or not it looks like that.
+        slowmo: how often slower than life a video plays; by default what the file says, or 1.
         progress: told how far it is.
 
     Raises:
@@ -87,6 +89,8 @@ def load_silhouettes(
     if holds_masks(spec, insist=as_masks):
         if background is not None or method is not None:
             raise VideoError(f"{spec}: holds masks; a background or a method is for videos only, leave it out")
+        if slowmo is not None:
+            raise VideoError(f"{spec}: slow motion is for videos; give the masks' rate in real time as fps")
         found = from_masks(spec, fps=fps, time_range=time_range, person_at=at)
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, found.source_size, "the masks")
@@ -97,7 +101,14 @@ def load_silhouettes(
         own, note = find_camera(spec, camera)
         own = camera_for_size(own, size)
         found = from_video(
-            spec, fps=fps, time_range=time_range, plate=background, method=method, person_at=at, progress=progress
+            spec,
+            fps=fps,
+            time_range=time_range,
+            plate=background,
+            method=method,
+            person_at=at,
+            slowmo=slowmo,
+            progress=progress,
         )
     seen = seen_by(found, own, input_file(spec), note)
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))

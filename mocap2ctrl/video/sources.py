@@ -11,6 +11,7 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.alignment import onto_clip
 from mocap2ctrl.video.background import Floats, exposure_gain, smoothed
 from mocap2ctrl.video.decode import Footage, Image
 from mocap2ctrl.video.motion import moving_bodies, reduced_images, without_specks
@@ -110,8 +111,8 @@ def _from_plate(path: Path, footage: Footage, *, named: bool) -> Scene:
             f"{path}: is {image.shape[1]}x{image.shape[0]} pixels, the video {footage.source_size[0]}x{footage.source_size[1]}, "
             f"another shape; give a picture by the same camera"
         )
-    picture = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.float32)
-    picture, agreement = with_own_pixels(picture, footage)
+    reduced = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
+    picture, agreement = with_own_pixels(onto_clip(reduced, footage.images)[0].astype(np.float32), footage)
     if agreement < LEAST_AGREEMENT:
         raise VideoError(
             f"{path}: is no clean background (only {100 * agreement:.0f} % of the still part of the video looks like it); give a "

@@ -62,6 +62,8 @@ def test_the_working_directory_has_a_name(folder: Path, monkeypatch: pytest.Monk
         ("walk.bvh", "incremental", Options(masks=True), "--masks"),
         ("walk.bvh", "incremental", Options(allow_ground=True), "--allow-ground"),
         ("walk.bvh", "incremental", Options(reference="r.bvh"), "--reference"),
+        ("walk.bvh", "incremental", Options(slowmo=4.0), "--slowmo"),
+        ("two.npz:left", "batch", Options(slowmo=4.0), "holds masks; --slowmo"),
         ("walk.bvh", "growth", Options(), "growth.*choose incremental or batch"),
         ("walk.mp4", "incremental", Options(cycles=2), "--cycles"),
         ("two.npz:left", "batch", Options(cycles=2), "--cycles"),

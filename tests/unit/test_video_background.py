@@ -10,7 +10,6 @@ import pytest
 from video_scene import SIZE, figure, noisy, painted, room, walk, write_png
 
 from mocap2ctrl.errors import VideoError
-from mocap2ctrl.video.alignment import Aligner, align, translated
 from mocap2ctrl.video.background import (
     COLOUR_FLOOR,
     GRADIENT_FLOOR,
@@ -23,7 +22,6 @@ from mocap2ctrl.video.background import (
 )
 from mocap2ctrl.video.decode import Footage
 from mocap2ctrl.video.masks import bridged, clean, half_covered
-from mocap2ctrl.video.motion import camera_motion
 from mocap2ctrl.video.shadows import cast_shadow
 from mocap2ctrl.video.sources import empty_scene, empty_stretch, masked_median
 
@@ -80,33 +78,6 @@ class TestModel:
         away = ~cv2.dilate(figure(80).astype(np.uint8), np.ones((7, 7))).astype(bool)
         assert np.mean(distance[away] > 1) < 0.001
         assert np.mean(distance[figure(80)] > 1) > 0.9
-
-
-class TestShifts:
-    @pytest.mark.parametrize("shift", [(0.5, 0.0), (-0.8, 0.6), (1.5, -1.0)])
-    def test_are_found_and_undone_in_spite_of_a_person(self, shift: tuple[float, float]) -> None:
-        scene = room()
-        frame = translated(painted(scene, figure(60)), np.array(shift))
-        np.testing.assert_allclose(Aligner(scene).shift(frame), shift, atol=0.1)
-        images, largest = align(np.stack([scene, frame]), scene)
-        assert largest == pytest.approx(np.hypot(*shift), abs=0.12)
-        np.testing.assert_array_equal(images[0], scene)
-        inner = (slice(4, -4), slice(100, -4))
-        before, after = (np.abs(i.astype(int) - scene)[inner].mean() for i in (frame, images[1]))
-        assert after < 0.7 * before
-
-    def test_a_plain_wall_has_none(self) -> None:
-        plain = np.full((60, 80, 3), 128, np.uint8)
-        assert Aligner(plain).shift(plain).tolist() == [0.0, 0.0]
-
-    def test_a_camera_that_moves_is_told_from_a_person(self) -> None:
-        still, _ = walk(list(np.linspace(20, 140, 30)))
-        assert camera_motion(np.stack(still), 30.0).share == 0.0
-        wide = room((400, 120))
-        panned = np.stack([wide[:, t : t + 160] for t in range(30)])
-        motion = camera_motion(panned, 30.0)
-        assert motion.share > 0.9
-        assert motion.shift == pytest.approx(9 / 160, rel=0.1)
 
 
 class TestShadows:
