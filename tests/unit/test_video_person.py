@@ -295,6 +295,6 @@ class TestVideos:
         found = from_video(video, fps=10.0, person_at=PersonAt(618, 1520, 0.0))
         assert len(found.masks) >= 5
         rows, columns = np.nonzero(found.masks.any(axis=0))
-        assert rows.min() / found.masks.shape[1] > 0.45
+        assert rows.min() / found.masks.shape[1] > 0.35  # her head; the man's is at 0.17
         assert np.median(columns) / found.masks.shape[2] > 0.5
         assert any("another person moves" in note for note in found.notes)
