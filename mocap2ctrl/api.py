@@ -38,6 +38,7 @@ from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.video.belt import AUTO, belt_choice, on_belt
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
 
 EVALUATION_FPS = 120.0
@@ -84,6 +85,7 @@ def fit(
     background: Path | str | None = None,
     allow_ground: bool = False,
     reference: Path | str | None = None,
+    belt: str | float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -116,6 +118,8 @@ def fit(
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
+        belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
+            evident from feet that slide back. Motions are over the belt, as if it rested.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -129,7 +133,7 @@ def fit(
     from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
-    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
+    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference, belt)
     seen = is_video_input(source)
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
@@ -203,6 +207,7 @@ def _begin_video(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a video or masks, tracked."""
     priors = video_priors(options.prior, job.character)
+    belt = belt_choice(AUTO if options.belt is None else options.belt)
     job.check_folder()
     if options.reference is not None:
         load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
@@ -214,6 +219,7 @@ def _begin_video(
         background=options.background,
         progress=on_preparation,
     )
+    loaded = on_belt(loaded, belt)
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
     job.make_room()
     on_input(loaded)

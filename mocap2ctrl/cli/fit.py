@@ -92,6 +92,11 @@ def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
     )
+    group.add_argument(
+        "--belt",
+        metavar="auto|none|SPEED",
+        help="a treadmill's belt as ground: none, its speed in m/s, or, by default, what feet that slide back tell",
+    )
     group.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
 
 
@@ -129,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
             background=options.background,
             allow_ground=options.allow_ground,
             reference=options.reference,
+            belt=options.belt,
             resume=options.resume,
             overwrite=options.overwrite,
             command=options.command_line,

@@ -44,6 +44,7 @@ class Options:
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
+        belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
     """
 
     prior: str = "auto"
@@ -54,9 +55,10 @@ class Options:
     background: Path | str | None = None
     allow_ground: bool = False
     reference: Path | str | None = None
+    belt: str | float | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")
+VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference", "belt")
 
 
 @dataclass(frozen=True, eq=False)
