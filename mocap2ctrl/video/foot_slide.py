@@ -36,6 +36,7 @@ AROUND = 4
 """Steps on each side of the best so far that are looked at next."""
 NEAR_BEST = 0.8
 """The mean of all velocities that are believed in more than this share of the best is the result."""
+DIRECTIONS = 48
 COARSE_PIXELS, FINE_PIXELS = 1500, 6000
 """About so many pixels of edges are looked at."""
 PADDING = 8
@@ -124,18 +125,16 @@ def foot_slide(silhouettes: Silhouettes) -> Slide | None:
 
 
 def slide_at(silhouettes: Silhouettes, speed: float) -> Array:
-    """(2,) the world velocity of a belt whose speed is known, m/s: across the view, to the side to which the feet agree more."""
+    """(2,) world velocity of a belt whose speed is known, m/s: in the direction that most of the soles go with."""
     axes = _ground_axes(silhouettes.camera)
-    sides = speed * np.array([[1.0, 0.0], [-1.0, 0.0]])
     flow = _pixels_per_metre(silhouettes, axes)
-    found = foot_slide(silhouettes)
-    if found is None or flow is None:
-        return np.asarray(sides[0] @ axes)
-    if found.kept > found.kept_still and found.speed > 0.0:
-        return np.asarray(speed * found.velocity / found.speed)
+    angles = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    velocities = speed * np.column_stack([np.cos(angles), np.sin(angles)])
+    if flow is None:
+        return np.asarray(velocities[0] @ axes)
     frames = max(3, round(LONG_S * silhouettes.fps))
-    kept = _edge(silhouettes.masks, SOLES, sides=False).kept(sides @ flow.T / silhouettes.fps, frames)
-    return np.asarray(sides[int(np.argmax(kept))] @ axes)
+    soles = _edge(silhouettes.masks, SOLES, sides=False).thinned(FINE_PIXELS)
+    return np.asarray(velocities[int(np.argmax(soles.kept(velocities @ flow.T / silhouettes.fps, frames)))] @ axes)
 
 
 def _ground_axes(camera: Camera) -> Array:

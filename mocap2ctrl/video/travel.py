@@ -86,13 +86,18 @@ def travel_of(silhouettes: Silhouettes) -> Travel:
         )
         return Travel(STEPS, slide.speed, slide.velocity, told, slide)
     if _steps(silhouettes.masks, silhouettes.fps):
-        told = "the person steps on the spot, and no belt is evident"
-        return Travel(STEPS, 0.0, rest, told, slide)
+        why = "no belt is evident" if slide is None or not _slides(slide) else "the feet may slide, along the view"
+        return Travel(STEPS, 0.0, rest, f"the person steps on the spot, and {why}", slide)
     return Travel(IN_PLACE, 0.0, rest, f"the person stays in place, within {reach:.1f} m", slide)
 
 
 def _is_belt(slide: Slide) -> bool:
-    return slide.speed >= SLOWEST_BELT and slide.kept >= CLEAR * slide.kept_still and slide.across >= CLEAR_ACROSS
+    return _slides(slide) and slide.across >= CLEAR_ACROSS
+
+
+def _slides(slide: Slide) -> bool:
+    """Whether feet go with a belt rather than rest."""
+    return slide.speed >= SLOWEST_BELT and slide.kept >= CLEAR * slide.kept_still
 
 
 def _way(silhouettes: Silhouettes) -> tuple[float, float] | None:

@@ -158,14 +158,14 @@ def test_a_belt_is_taken_offered_or_left_out() -> None:
 
 
 @pytest.mark.parametrize(("speed", "side"), [(1.4, -1.0), (-1.4, 1.0)])
-def test_a_belt_of_known_speed_goes_to_the_feet_s_side(speed: float, side: float) -> None:
+def test_a_belt_of_known_speed_goes_where_the_feet_go(speed: float, side: float) -> None:
     seen = drawn(on_the_spot(speed))
-    velocity = slide_at(seen, 2.0)
-    assert np.linalg.norm(velocity) == pytest.approx(2.0)
-    assert velocity[0] * side > 1.9
-    told = on_belt(loaded(seen), 2.0)
+    velocity = slide_at(seen, 1.6)
+    assert np.linalg.norm(velocity) == pytest.approx(1.6)
+    assert velocity[0] * side > 0.98 * 1.6
+    told = on_belt(loaded(seen), 1.6)
     np.testing.assert_array_equal(told.silhouettes.ground_velocity, velocity)
-    assert f"2 m/s as told, to the {'right' if side > 0 else 'left'}" in told.notes[-1]
+    assert f"1.6 m/s as told, to the {'right' if side > 0 else 'left'}" in told.notes[-1]
 
 
 def test_a_belt_must_be_auto_none_or_a_speed() -> None:
