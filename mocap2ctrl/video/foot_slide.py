@@ -1,7 +1,8 @@
 """How the ground moves by the camera: feet that stand keep their place on it, so a belt takes all of them along at one velocity.
 
 Soles are looked for in the lower edge of the masks. A velocity is believed in as far as pixels of that edge, moved along by it,
-stay on the edge of the following frames: feet that stand do so for the true velocity of the ground, and for no other.
+stay on the edge of the following frames: feet that stand do so for the true velocity of the ground, and for no other. Soles are
+long, so they tell the direction better than the speed; that is told by what ends them, toes and heels, in the same manner.
 """
 
 from __future__ import annotations
@@ -18,24 +19,29 @@ from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
 
 SOLES, SHOES = 0.1, 0.08
-"""Shares of the person's height, above the lowest masks, in which lower edges, and all edges, are looked at."""
+"""Shares of the person's height, above the lowest masks, in which lower edges, and sides, are looked at."""
 LOWEST_PERCENTILE = 90.0
 """Of the masks' lowest rows: who stands is not lower, who jumps is higher."""
 
 LONG_S, SHORT_S, SHORT_M = 0.2, 0.13, 0.4
-"""Feet are followed for `LONG_S` seconds, for the exact velocity as long as it takes for `SHORT_M` metres: a fast runner's stand
+"""Feet are followed for `LONG_S` seconds, for the exact speed as long as it takes for `SHORT_M` metres: a fast runner's stand
 hardly longer than `SHORT_S`."""
 POWER = 4.0
 """A pixel that leaves the edge half-way counts as little as this power of one half."""
 
 FASTEST_ASIDE, FASTEST_AWAY = 7.0, 4.5
 """Velocities that are looked for, across the view and along it, m/s."""
-COARSE, MEDIUM, FINE = 0.5, 0.12, 0.04
+COARSE, FINE = 0.5, 0.12
 """Steps between them, m/s."""
 AROUND = 4
 """Steps on each side of the best so far that are looked at next."""
-NEAR_BEST = 0.8
-"""The mean of all velocities that are believed in more than this share of the best is the result."""
+SPEEDS = np.arange(0.8, 1.36, 0.02)
+"""Of the first guess, that are looked at in the end; soles that roll from heel to toe make it too small."""
+TURNS = np.radians(np.arange(-24.0, 25.0, 2.0))
+ROUNDS = 2
+"""How often directions around the best, and then speeds, are looked at."""
+NEAR_BEST = 0.9
+"""The mean of all speeds that are believed in more than this share of the best is the result."""
 DIRECTIONS = 48
 COARSE_PIXELS, FINE_PIXELS = 1500, 6000
 """About so many pixels of edges are looked at."""
@@ -107,19 +113,20 @@ def foot_slide(silhouettes: Silhouettes) -> Slide | None:
     if flow is None or len(silhouettes) <= long:
         return None
     flow = flow / silhouettes.fps
-    soles, shoes = (
-        _edge(silhouettes.masks, share, sides=share == SHOES).thinned(FINE_PIXELS) for share in (SOLES, SHOES)
-    )
+    soles = _edge(silhouettes.masks, SOLES, sides=False).thinned(FINE_PIXELS)
     if not len(soles.frame):
         return None
     best = _best(lambda v: soles.thinned(COARSE_PIXELS).kept(v @ flow.T, long), _coarse_velocities())
-    best = _best(lambda v: soles.kept(v @ flow.T, long), best + _around(MEDIUM))
+    best = _best(lambda v: soles.kept(v @ flow.T, long), best + _around(FINE))
     kept, still = soles.kept(np.array([best, np.zeros(2)]) @ flow.T, long)
     follow_s = np.clip(SHORT_M / max(float(np.linalg.norm(best)), 1e-9), SHORT_S, LONG_S)
     short = max(3, round(follow_s * silhouettes.fps))
-    for step in (MEDIUM, FINE):
-        nearby = best + _around(step)
-        best = _mean_near_best(nearby, soles.kept(nearby @ flow.T, short) * shoes.kept(nearby @ flow.T, short))
+    shoes = _edge(silhouettes.masks, SHOES, sides=True).thinned(FINE_PIXELS)
+    for _ in range(ROUNDS):
+        turned = _turned(best)
+        best = _mean_near_best(turned, soles.kept(turned @ flow.T, short))
+        faster = SPEEDS[:, None] * best
+        best = _mean_near_best(faster, shoes.kept(faster @ flow.T, short))
     across = abs(best[0]) / max(float(np.linalg.norm(best)), 1e-9)
     return Slide(best @ axes, float(kept), float(still), float(across))
 
@@ -160,13 +167,11 @@ def _pixels_per_metre(silhouettes: Silhouettes, axes: Array) -> Array | None:
 
 
 def _edge(masks: Masks, share: float, *, sides: bool) -> _Edge:
-    """The lower edges of masks, or also their sides, in a band above the ground of `share` of the person's height."""
+    """The lower edges of masks, or their sides, in a band above the ground of `share` of the person's height."""
     spans = row_spans(masks)
     top = np.percentile(spans[:, 1], LOWEST_PERCENTILE) - max(3.0, share * float(np.median(np.diff(spans, axis=1))))
     padded = np.pad(masks, ((0, 0), (PADDING, PADDING), (PADDING, PADDING)))
-    inner = np.roll(padded, -1, axis=1)
-    if sides:
-        inner &= np.roll(padded, 1, axis=2) & np.roll(padded, -1, axis=2)
+    inner = np.roll(padded, 1, axis=2) & np.roll(padded, -1, axis=2) if sides else np.roll(padded, -1, axis=1)
     edge = padded & ~inner
     edge[:, : max(0, int(top)) + PADDING] = False
     near = edge | np.roll(edge, 1, axis=1) | np.roll(edge, -1, axis=1)
@@ -174,6 +179,12 @@ def _edge(masks: Masks, share: float, *, sides: bool) -> _Edge:
         near |= np.roll(near, 1, axis=2) | np.roll(near, -1, axis=2)
     frame, row, column = np.nonzero(edge)
     return _Edge(frame, row - PADDING, column - PADDING, near)
+
+
+def _turned(velocity: Array) -> Array:
+    """(K, 2) the velocity in all directions of `TURNS`."""
+    cos, sin = np.cos(TURNS), np.sin(TURNS)
+    return np.column_stack([cos * velocity[0] - sin * velocity[1], sin * velocity[0] + cos * velocity[1]])
 
 
 def _coarse_velocities() -> Array:

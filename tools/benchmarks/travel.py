@@ -18,33 +18,25 @@ from mocap2ctrl.video.foot_slide import slide_at
 from mocap2ctrl.video.silhouettes import load_silhouettes, seen_by
 from mocap2ctrl.video.travel import IN_PLACE, STEPS, TRAVELS, Travel, travel_of
 
-SECONDS = ("--seconds", "2.5")
-BELT = (*SECONDS, "--in-place")
+WALK, RUN = (
+    (f"humanoid3d_{name}", "--seconds", seconds, "--in-place") for name, seconds in (("walk", "3"), ("run", "2.5"))
+)
+OBLIQUELY = ("--view", "oblique")
 FILMED = {
     case.name: (case, kind)
     for case, kind in (
-        (Case("walk on a belt", "belt_walk.mp4", "", rendered=("humanoid3d_walk", "--seed", "4", *BELT)), STEPS),
-        (Case("run on a belt", "belt_run.mp4", "", rendered=("humanoid3d_run", "--seed", "3", *BELT)), STEPS),
+        (Case("walk on a belt", "belt_walk.mp4", "", rendered=(*WALK, "--seed", "4")), STEPS),
+        (Case("run on a belt", "belt_run.mp4", "", rendered=(*RUN, "--seed", "3")), STEPS),
         (
-            Case(
-                "walk on a belt, obliquely",
-                "belt_walk_oblique.mp4",
-                "",
-                rendered=("humanoid3d_walk", "--seed", "5", "--view", "oblique", *BELT),
-            ),
+            Case("walk on a belt, obliquely", "belt_walk_oblique.mp4", "", rendered=(*WALK, "--seed", "5", *OBLIQUELY)),
             STEPS,
         ),
         (
-            Case(
-                "run on a belt, obliquely",
-                "belt_run_oblique.mp4",
-                "",
-                rendered=("humanoid3d_run", "--seed", "6", "--view", "oblique", *BELT),
-            ),
+            Case("run on a belt, obliquely", "belt_run_oblique.mp4", "", rendered=(*RUN, "--seed", "6", *OBLIQUELY)),
             STEPS,
         ),
-        (Case("walk", "walk.mp4", ""), TRAVELS),
-        (Case("jump", "jump.mp4", ""), TRAVELS),
+        (Case("walk over ground", "walk.mp4", ""), TRAVELS),
+        (Case("jump over ground", "jump.mp4", ""), TRAVELS),
     )
 }
 STAYING = ("bend", "jack", "pjump", "wave1", "wave2")
