@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ SHORTEST_S = 0.4
 SMOOTHED_S = 0.5
 TRAVEL_M, TRAVEL_PX = 0.6, 4.0
 """A body that goes further travels; one that bends or lunges does not. In depth, pixels are coarse."""
+DRIFT_M = 1.5
+"""Who is on a belt stays within so much."""
 NEAREST_M = 0.5
 
 SLOWEST_BELT = 0.5
@@ -49,14 +51,12 @@ class Travel:
         speed_m_s: over the ground: the body's, or the belt's by the camera; 0 in place.
         ground_velocity: (2,) of the belt, world, m/s; zero where none is evident.
         evidence: a sentence for the user.
-        slide: what standing feet do, where it was looked at.
     """
 
     kind: str
     speed_m_s: float
     ground_velocity: Array
     evidence: str
-    slide: Slide | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ground_velocity", frozen_array(self.ground_velocity, (2,), "ground_velocity"))
@@ -74,21 +74,20 @@ def travel_of(silhouettes: Silhouettes) -> Travel:
     if way is None:
         return Travel(UNKNOWN, 0.0, rest, "too little of the person on the ground is seen to tell whether it travels")
     reach, speed = way
-    if reach > TRAVEL_M:
-        return Travel(
-            TRAVELS, speed, rest, f"the person travels {reach:.1f} m over the ground, {speed:.1f} m/s on average"
-        )
-    slide = foot_slide(silhouettes)
+    slide = foot_slide(silhouettes) if reach < DRIFT_M else None
     if slide is not None and _is_belt(slide):
         told = (
             f"the person steps on the spot and the feet slide back at {slide.speed:.1f} m/s: {100 * slide.kept:.0f} % of "
             f"the soles go with that, {100 * slide.kept_still:.0f} % rest"
         )
-        return Travel(STEPS, slide.speed, slide.velocity, told, slide)
+        return Travel(STEPS, slide.speed, slide.velocity, told)
+    if reach > TRAVEL_M:
+        told = f"the person travels {reach:.1f} m over the ground, {speed:.1f} m/s on average"
+        return Travel(TRAVELS, speed, rest, told)
     if _steps(silhouettes.masks, silhouettes.fps):
         why = "no belt is evident" if slide is None or not _slides(slide) else "the feet may slide, along the view"
-        return Travel(STEPS, 0.0, rest, f"the person steps on the spot, and {why}", slide)
-    return Travel(IN_PLACE, 0.0, rest, f"the person stays in place, within {reach:.1f} m", slide)
+        return Travel(STEPS, 0.0, rest, f"the person steps on the spot, and {why}")
+    return Travel(IN_PLACE, 0.0, rest, f"the person stays in place, within {reach:.1f} m")
 
 
 def _is_belt(slide: Slide) -> bool:

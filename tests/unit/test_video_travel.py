@@ -126,6 +126,13 @@ def test_who_is_on_no_belt(feet: Feet, velocity: float, kind: str, travels: bool
     assert found.speed_m_s == pytest.approx(velocity, abs=0.1)
 
 
+def test_who_drifts_on_a_belt_is_still_on_it() -> None:
+    """The feet go back at 1.5 m/s from a body that comes forward at 0.5: the belt makes 1 m/s."""
+    found = travel_of(drawn(on_the_spot(1.5), 0.5, start=-0.4))
+    assert found.kind == "steps in place"
+    assert found.ground_velocity[0] == pytest.approx(-1.0, rel=0.1)
+
+
 def test_standing_feet_show_that_the_ground_rests() -> None:
     """Also of somebody who travels: soles that stand do not move."""
     slide = foot_slide(drawn(on_the_spot(0.8), 0.8, start=-0.8))
