@@ -39,6 +39,7 @@ from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.video.belt import AUTO, belt_choice, on_belt
 from mocap2ctrl.video.camera_file import load_camera
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
 
@@ -92,6 +93,7 @@ def fit(
     allow_ground: bool = False,
     reference: Path | str | None = None,
     slowmo: float | None = None,
+    belt: str | float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -128,6 +130,8 @@ def fit(
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
+        belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
+            evident from feet that slide back. Motions are over the belt, as if it rested.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -142,7 +146,7 @@ def fit(
 
     begun, cpu = time.perf_counter(), cpu_seconds()
     options = Options(
-        prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference, slowmo
+        prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference, slowmo, belt
     )
     seen = is_video_input(source)
     config = config or budget("default")
@@ -217,6 +221,7 @@ def _begin_video(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a video or masks, tracked."""
     priors = video_priors(options.prior, job.character)
+    belt = belt_choice(AUTO if options.belt is None else options.belt)
     job.check_folder()
     if options.reference is not None:
         load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
@@ -231,6 +236,7 @@ def _begin_video(
         slowmo=options.slowmo,
         progress=on_preparation,
     )
+    loaded = on_belt(loaded, belt)
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
     job.make_room()
     on_input(loaded)
@@ -249,6 +255,7 @@ def inspect(
     person: str | Sequence[float] | None = None,
     masks: bool = False,
     slowmo: float | None = None,
+    belt: str | float | None = None,
     workers: int | None = None,
     on_step: TellPreparation = lambda what, share: None,
 ) -> Inspection:
@@ -257,7 +264,7 @@ def inspect(
     Footage that a fit refuses is not refused here as long as its frames can be shown: `error` says why.
 
     Args:
-        source, height_m, time_range, fps, camera, background, person, masks, slowmo: as for `fit`.
+        source, height_m, time_range, fps, camera, background, person, masks, slowmo, belt: as for `fit`.
         workers: threads; they do not change the result.
         on_step: told what is being done, and the share of it that is done.
 
@@ -270,9 +277,17 @@ def inspect(
     from mocap2ctrl.track.first_look import first_look
 
     options = Options(
-        time_range=time_range, fps=fps, camera=camera, background=background, person=person, masks=masks, slowmo=slowmo
+        time_range=time_range,
+        fps=fps,
+        camera=camera,
+        background=background,
+        person=person,
+        masks=masks,
+        slowmo=slowmo,
+        belt=belt,
     )
     refuse_options(source, "incremental", options)
+    chosen = AUTO if belt is None else belt_choice(belt)
     character = load_character(height_m=height_m)
     command = fit_command(source, options, height_m)
     if not is_video_input(source):
@@ -298,6 +313,7 @@ def inspect(
             raise
         name = input_name(source)
         return refused_inspection(str(source), name, error, fps=fps, time_range=time_range, background=background)
+    seen = on_belt(seen, chosen)
     short = _too_short(source, (len(seen.silhouettes) - 1) / seen.silhouettes.fps)
     on_step("first pose", 0.0)
     prior = video_priors("auto", character)[0]

@@ -174,6 +174,8 @@ class Silhouettes:
         masks: (T, H, W) bool, true where the person is, read-only; a mask without a pixel is a frame without evidence.
         camera: an ideal pinhole whose images are the masks.
         provenance: where they came from; plain JSON values.
+        ground_velocity: (2,) m/s along world x and y, of the ground that bears the person by the camera: a treadmill's belt.
+            World positions of bodies are on that ground; the camera sees them moved by `carried`.
     """
 
     name: str
@@ -181,10 +183,12 @@ class Silhouettes:
     masks: Masks
     camera: Camera
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    ground_velocity: Array = field(default_factory=lambda: np.zeros(2))
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0):
             raise Mocap2CtrlError(f"fps is {self.fps}; expected a positive number")
+        object.__setattr__(self, "ground_velocity", frozen_array(self.ground_velocity, (2,), "ground_velocity"))
         masks = np.array(self.masks, dtype=bool)
         width, height = self.camera.size
         if masks.ndim != 3 or len(masks) == 0 or masks.shape[1:] != (height, width):
@@ -198,3 +202,16 @@ class Silhouettes:
 
     def __len__(self) -> int:
         return len(self.masks)
+
+    @property
+    def times_s(self) -> Array:
+        """(T,) of the frames."""
+        return np.asarray(np.arange(len(self)) / self.fps)
+
+    def carried(self, times_s: Array) -> Array:
+        """(N, 3) how far the ground has moved by the camera since time 0, metres.
+
+        By Galileo's relativity, a body on ground that moves steadily before a camera is one on ground at rest, seen by a
+        camera that moves the other way; so nothing but what is seen depends on it.
+        """
+        return np.asarray(np.asarray(times_s)[:, None] * np.append(self.ground_velocity, 0.0))

@@ -3,6 +3,7 @@
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is assumed
     python tools/benchmark.py decoding                      how much faster than real time 1080p at 60 a second is read
+    python tools/benchmark.py travel                        who travels, who stays, and how fast belts run
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
@@ -24,7 +25,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import carry, decoding, fits, loops, motions, physics, videos, weizmann
+from benchmarks import carry, decoding, fits, loops, motions, physics, travel, videos, weizmann
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
@@ -33,6 +34,7 @@ TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
     "decoding": Table(decoding.decoding, ("footage",), note=decoding.NOTE),
+    "travel": Table(travel.travel, ("clip",), clips=travel.CLIPS, note=travel.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

@@ -2,13 +2,15 @@
 
     python tools/render_video.py humanoid3d_walk -o walk.mp4 --view side --seed 1 --seconds 2
     python tools/render_video.py motion.bvh -o footage/ --view 30 --time-range 1 3 --masks
+    python tools/render_video.py humanoid3d_run -o treadmill.mp4 --seconds 4 --in-place
     python tools/render_video.py --samples                      the footage in video/
 
 The person is not the project's character: lengths, girths and clothes differ by seed. Beside NAME.mp4 are written
 NAME.toml            the camera (Pose2Sim's keys; world z up, metres)
 NAME.background.jpg  the empty scene
 NAME.truth.npz       the motion on the standard character at the video's frames (`mocap2ctrl.motion.npz`), and `points_m`,
-                     (T, 15, 3) the rendered body's evaluation points
+                     (T, 15, 3) the rendered body's evaluation points; both over the ground, also of who stays in place:
+                     `ground_velocity_m_s`, (2,), is how that ground, a belt, moves by the camera
 NAME.masks.npz       with --masks: the exact silhouettes, bool (T, H, W) under NAME, and `fps`
 """
 
@@ -87,15 +89,24 @@ class Settings:
     subframes: int = 4
     samples: int = 1
     masks: bool = False
+    in_place: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Take:
-    """A shot that is ready, with its truth: the clip of the standard character at the frames, and points (T, 15, 3), metres."""
+    """A shot that is ready, with its truth over the ground.
+
+    Attributes:
+        shot: as it is filmed.
+        truth: the clip of the standard character at the frames.
+        points_m: (T, 15, 3) of the body that is filmed.
+        ground_velocity: (2,) m/s of the ground by the camera.
+    """
 
     shot: Shot
     truth: MotionClip
     points_m: Array
+    ground_velocity: Array
 
     @property
     def times_s(self) -> Array:
@@ -113,15 +124,28 @@ def prepare(settings: Settings, character: Character) -> Take:
     truth = replace(
         truth, ends_standing=ends_standing(truth, character), provenance={**source.provenance, "rendered": about}
     )
-    motion = perform(performer, character, source)
+    travelling = perform(performer, character, source)
+    belt = -_mean_travel(truth) if settings.in_place else np.zeros(2)
+    motion = _carried(travelling, belt)
     seen = clips.at_times(motion, np.arange(len(truth)) / settings.fps)
     centres, radii = performer.spheres(seen)
     camera = place_camera(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
     behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
     scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
     shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
-    frames = clip_frames(performer.character, seen)
-    return Take(shot, truth, evaluation_points(performer.character, *frames))
+    frames = clip_frames(performer.character, clips.at_times(travelling, np.arange(len(truth)) / settings.fps))
+    return Take(shot, truth, evaluation_points(performer.character, *frames), belt)
+
+
+def _mean_travel(clip: MotionClip) -> Array:
+    """(2,) the root's mean velocity over the ground, m/s."""
+    return np.asarray((clip.root_position[-1, :2] - clip.root_position[0, :2]) / clip.duration_s)
+
+
+def _carried(clip: MotionClip, velocity: Array) -> MotionClip:
+    """The motion on ground that moves with `velocity` (2,), m/s."""
+    times = np.arange(len(clip)) / clip.fps
+    return replace(clip, root_position=clip.root_position + times[:, None] * np.append(velocity, 0.0))
 
 
 def _at_frames(settings: Settings, source: MotionClip) -> MotionClip:
@@ -185,6 +209,8 @@ def render(settings: Settings, character: Character) -> Path:
     write_truth(Path(f"{base}.truth.npz"), take, character)
     if settings.masks:
         write_arrays(f"{base}.masks.npz", {base.name: np.stack(masks), "fps": float(settings.fps)})
+    if settings.in_place:
+        print(f"{video}: the belt runs at {np.linalg.norm(take.ground_velocity):.3f} m/s")
     print(
         f"{video}: {len(masks)} frames, {spent:.2f} s a frame, {video.stat().st_size / 1000:.0f} kB; {_tallness(masks)}"
     )
@@ -218,7 +244,10 @@ def write_truth(path: Path, take: Take, character: Character) -> None:
         write_motion(temporary, take.truth, character)
         with np.load(temporary, allow_pickle=False) as data:
             arrays = {name: data[name] for name in data.files}
-    write_arrays(path, {**arrays, "points_m": take.points_m})
+    arrays["points_m"] = take.points_m
+    if take.ground_velocity.any():
+        arrays["ground_velocity_m_s"] = take.ground_velocity
+    write_arrays(path, arrays)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -271,6 +300,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--size", type=_size, default=(960, 540), help="WIDTHxHEIGHT")
     add("--subframes", type=_whole(1), default=4, help="moments within the shutter's time")
     add("--samples-a-subframe", dest="samples", type=_whole(1), default=1, help="samples a pixel in each")
+    add("--in-place", action="store_true", help="on a belt that takes the mean travel back, as on a treadmill")
     add("--masks", action="store_true", help="write the exact silhouettes, too")
     add("--samples", dest="shipped", action="store_true", help="render the footage in video/")
     return parser

@@ -29,6 +29,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     add_background_argument(group)
     add_person(group)
     add_slowmo(group)
+    add_belt_argument(group)
     return group
 
 
@@ -45,6 +46,15 @@ def add_background_argument(group: argparse._ActionsContainer) -> None:
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
 
 
+def add_belt_argument(group: argparse._ActionsContainer) -> None:
+    """`--belt`."""
+    group.add_argument(
+        "--belt",
+        metavar="auto|none|SPEED",
+        help="a treadmill's belt as ground: none, its speed in m/s, or, by default, what feet that slide back tell",
+    )
+
+
 def input_options(options: argparse.Namespace) -> dict[str, Any]:
     """What `api.fit` and `api.inspect` take, by name."""
     return {
@@ -56,4 +66,5 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "person": options.person,
         "masks": options.masks,
         "slowmo": options.slowmo,
+        "belt": options.belt,
     }

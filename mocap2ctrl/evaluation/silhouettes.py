@@ -21,11 +21,11 @@ def model_masks(character: Character, clip: MotionClip, girth: float, silhouette
         girth: factor on the radii of the body's shape.
         silhouettes: whose times and camera.
     """
-    times = np.arange(len(silhouettes)) / silhouettes.fps
+    times = silhouettes.times_s
     seen = at_times(clip, times)
     shape = body_shape(character)
-    frames = clip_frames(character, seen)
-    masks = rasterise(capsule_ends(shape, *frames), girth * shape.radii, silhouettes.camera)
+    ends = capsule_ends(shape, *clip_frames(character, seen)) + silhouettes.carried(times)[:, None, None]
+    masks = rasterise(ends, girth * shape.radii, silhouettes.camera)
     masks[times > clip.duration_s + 1.0 / clip.fps] = False
     return masks
 

@@ -47,6 +47,7 @@ class Options:
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
         slowmo: how often slower than life a video plays; None: what the file says, or 1.
+        belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
     """
 
     prior: str = "auto"
@@ -60,9 +61,10 @@ class Options:
     allow_ground: bool = False
     reference: Path | str | None = None
     slowmo: float | None = None
+    belt: str | float | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo")
+VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo", "belt")
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,6 +233,7 @@ def _key(capture: Capture) -> bytes:
         arrays += [capture.prior.basis, capture.prior.mean, capture.prior.sigma]
     if capture.silhouettes is not None:
         arrays += [capture.silhouettes.masks, *camera_arrays(capture.silhouettes.camera)]
+        arrays.append(capture.silhouettes.ground_velocity)
     return digest_of(settings, arrays)
 
 

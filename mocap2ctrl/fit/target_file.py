@@ -65,6 +65,7 @@ def save_target(path: Path, target: Target, character: Character) -> None:
             "silhouettes_shape": seen.masks.shape,
             "silhouettes_bits": np.packbits(seen.masks),
             "silhouettes_provenance_json": json.dumps(dict(seen.provenance)),
+            "ground_velocity_m_s": seen.ground_velocity,
             "girth": target.girth,
         }
     write_arrays(path, {name: np.array(value) for name, value in arrays.items()})
@@ -148,6 +149,7 @@ def _silhouettes(data: Mapping[str, Any], path: Path, camera: Camera) -> Silhoue
         masks=masks,
         camera=camera,
         provenance=provenance,
+        ground_velocity=data.get("ground_velocity_m_s", np.zeros(2)),
     )
 
 

@@ -134,4 +134,5 @@ def track_key(silhouettes: Silhouettes, character: Character, priors: Sequence[P
         "masks": silhouettes.masks.shape,
     }
     known = [array for prior in priors for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars)]
-    return digest_of(settings, [*camera_arrays(silhouettes.camera), *known, np.packbits(silhouettes.masks)])
+    ground, masks = silhouettes.ground_velocity, np.packbits(silhouettes.masks)
+    return digest_of(settings, [*camera_arrays(silhouettes.camera), ground, *known, masks])

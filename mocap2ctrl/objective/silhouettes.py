@@ -24,11 +24,13 @@ class View(NamedTuple):
     Attributes:
         masks: (T, H, W) uint8, 1 where the person is.
         areas: (T,) pixels of each mask.
+        shifts: (T, 3) the camera's translation at each mask, from a world whose ground rests.
         body: with the person's girth.
     """
 
     masks: npt.NDArray[np.uint8]
     areas: npt.NDArray[np.int64]
+    shifts: Array
     body: SeenBody
 
 
@@ -36,7 +38,8 @@ def view_of(character: Character, target: SilhouetteTarget) -> View:
     """The arrays of a target, seen as `character`'s silhouettes."""
     masks = target.masks.astype(np.uint8)
     areas = np.array(masks.sum(axis=(1, 2), dtype=np.int64))
-    return View(masks, areas, seen_body(character, target.camera, target.girth))
+    body = seen_body(character, target.camera, target.girth)
+    return View(masks, areas, body.shift + target.carried @ body.turn.T, body)
 
 
 def silhouette_distances(view: View, positions: Array, orientations: Array, frames: npt.ArrayLike) -> Array:
@@ -76,7 +79,7 @@ def _distances(view, positions, orientations, frames):  # type: ignore[no-untype
                 result[p, f] = WORST
             else:
                 _place_capsules(ends, positions[p, f], orientations[p, f], body)
-                box = fill_capsules(drawn, ends, body.radii, body.turn, body.shift, body.pinhole)
+                box = fill_capsules(drawn, ends, body.radii, body.turn, view.shifts[t], body.pinhole)
                 model, both = _count_and_clear(drawn, view.masks[t], box)
                 result[p, f] = _equation_9(both, view.areas[t] - both, model - both)
     return result

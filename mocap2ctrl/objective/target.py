@@ -50,12 +50,14 @@ class SilhouetteTarget:
         fps: frames a second; the first frame is at time 0.
         masks: (T, H, W) true where the person is; a mask without a pixel is a frame without evidence.
         camera: the ideal pinhole that sees them.
+        carried: (T, 3) how far the ground has moved by the camera since time 0, metres.
         girth: factor on the radii of the character's shape that makes it as stout as the person.
     """
 
     fps: float
     masks: Masks
     camera: Camera
+    carried: Array
     girth: float = 1.0
 
     def __len__(self) -> int:
@@ -71,7 +73,8 @@ class SilhouetteTarget:
 def silhouette_target(silhouettes: Silhouettes, girth: float, fps: float) -> SilhouetteTarget:
     """Silhouettes of any rate at `fps`."""
     masks = masks_at_rate(silhouettes.masks, silhouettes.fps, fps)
-    return SilhouetteTarget(fps, masks, silhouettes.camera, girth)
+    carried = silhouettes.carried(np.arange(len(masks)) / fps)
+    return SilhouetteTarget(fps, masks, silhouettes.camera, carried, girth)
 
 
 def joint_error(simulated: Array, reference: Array) -> Array:

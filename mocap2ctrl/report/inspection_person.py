@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mocap2ctrl.geometry.camera import on_plane, to_camera
-from mocap2ctrl.motion.load import TRAVEL_M
 from mocap2ctrl.report.camera import VideoCamera
 from mocap2ctrl.report.scene import Scene
 from mocap2ctrl.track.start import rough_travel
@@ -47,11 +46,6 @@ class SeenPerson:
     def reach_m(self) -> float:
         """How far the path leads from its start, metres."""
         return float(np.max(np.linalg.norm(self.path_m - self.path_m[0], axis=1)))
-
-    @property
-    def travels(self) -> bool:
-        """Whether the body leaves its place."""
-        return self.reach_m > TRAVEL_M
 
 
 def seen_person(scene: Scene, start_s: float, pixels: float = 1.0) -> SeenPerson:

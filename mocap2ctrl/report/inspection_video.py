@@ -31,6 +31,7 @@ from mocap2ctrl.video.decode import probe
 from mocap2ctrl.video.mask_files import is_mask_spec, load_masks
 from mocap2ctrl.video.samples import VIDEO, shipped_file
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
+from mocap2ctrl.video.travel import Travel, travel_of
 
 POSES_SHOWN = 4
 HEIGHTS_AGREE = (0.8, 1.2)
@@ -60,7 +61,7 @@ def video_inspection(
     seen, silhouettes = shown(loaded), loaded.silhouettes
     start_s = float(silhouettes.provenance.get("start_s", 0.0))
     method = str(silhouettes.provenance.get("method", "masks"))
-    person = seen_person(seen.scene, start_s, seen.pixels)
+    person, travel = seen_person(seen.scene, start_s, seen.pixels), travel_of(silhouettes)
     names = _pose_names(seen, poses)
     return Inspection(
         source=asked.source,
@@ -70,15 +71,17 @@ def video_inspection(
         fps=silhouettes.fps,
         frames=len(silhouettes),
         start_s=start_s,
-        travels=person.travels,
-        facts=_facts(loaded, seen, person, character, names),
-        figures=_figures(asked, loaded, seen, person, character, poses, names),
+        travels=travel.travels,
+        facts=_facts(loaded, seen, person, travel, character, names),
+        figures=_figures(asked, loaded, seen, person, travel, character, poses, names),
         warnings=(*loaded.warnings, *_height_warnings(person, character)),
         notes=loaded.notes,
         values={
             "method": method,
             "person_px": _rounded(float(np.nanmedian(person.tall_px)), 1),
             "person_m": _rounded(float(np.nanmedian(person.tall_m)), 2),
+            "travel": travel.kind,
+            "belt_m_s": _rounded(float(np.linalg.norm(silhouettes.ground_velocity)), 2),
             "camera": _camera_values(loaded, seen, person),
             "first_poses": [
                 {
@@ -103,6 +106,7 @@ def _figures(
     loaded: LoadedSilhouettes,
     seen: Shown,
     person: SeenPerson,
+    travel: Travel,
     character: Character,
     poses: Sequence[FirstPose],
     names: Sequence[str],
@@ -110,7 +114,7 @@ def _figures(
     halves = [
         _camera_figure(seen, person, character),
         _use_figure(asked, loaded, person),
-        _map_figure(seen, person, poses),
+        _map_figure(seen, person, travel, poses),
     ]
     if seen.background is not None:
         halves.insert(0, _background_figure(loaded, seen))
@@ -181,7 +185,7 @@ def _use_figure(asked: Asked, loaded: LoadedSilhouettes, person: SeenPerson) -> 
     )
 
 
-def _map_figure(seen: Shown, person: SeenPerson, poses: Sequence[FirstPose]) -> Figure:
+def _map_figure(seen: Shown, person: SeenPerson, travel: Travel, poses: Sequence[FirstPose]) -> Figure:
     camera = VideoCamera(seen.scene.camera)
     edges = [_level(camera.axes.T @ [(u - camera.pinhole[2]) / camera.pinhole[0], 0.0, 1.0]) for u in _columns_of(seen)]
     ground = FromAbove(
@@ -192,12 +196,9 @@ def _map_figure(seen: Shown, person: SeenPerson, poses: Sequence[FirstPose]) -> 
         camera.eye[:2],
         (edges[0], edges[1]),
     )
-    travel = (
-        f"The path leads up to {person.reach_m:.1f} m from its start"
-        if person.travels
-        else "The body stays where it is"
+    caption = (
+        f"{_sentence(travel.evidence)}. Arrows: where the first pose may face. Who jumps seems to be further away."
     )
-    caption = f"{travel}. Arrows: where the first pose may face. Who jumps seems to be further away."
     return _plot(
         "From above",
         "A map of the path, the camera and its view",
@@ -261,7 +262,12 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 def _facts(
-    loaded: LoadedSilhouettes, seen: Shown, person: SeenPerson, character: Character, names: Sequence[str]
+    loaded: LoadedSilhouettes,
+    seen: Shown,
+    person: SeenPerson,
+    travel: Travel,
+    character: Character,
+    names: Sequence[str],
 ) -> dict[str, dict[str, str]]:
     silhouettes, camera = loaded.silhouettes, loaded.frames_camera
     blind = int(np.isnan(person.tall_px).sum())
@@ -272,7 +278,7 @@ def _facts(
             "height in the picture": f"{np.nanmedian(person.tall_px):.0f} pixels",
             "height by the camera": "{:.2f} to {:.2f} m, mostly".format(*person.heights_m),
             "height of the body": f"{character.height_m:.2f} m",
-            "travels": f"{person.reach_m:.1f} m" if person.travels else "no",
+            "travel": travel.evidence.removeprefix("the person "),
             "faces at first": ", or ".join(names[:2]) or "unknown",
         },
         "Camera": {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image
@@ -29,9 +31,11 @@ class Performer:
     girth: float
     clip: MotionClip
 
-    def frames(self, times_s: Array) -> tuple[Array, Array]:
-        """World positions (N, S, 3) and orientations (N, S, 4) of its segments at `times_s` (N,)."""
-        return sampled_frames(self.character, self.clip, times_s)
+    def frames(self, scene: Scene, times_s: Array) -> tuple[Array, Array]:
+        """Positions (N, S, 3) and orientations (N, S, 4) of its segments at `times_s` (N,), where the scene's camera sees them."""
+        positions, orientations = sampled_frames(self.character, self.clip, times_s)
+        carried = scene.silhouettes.carried(np.minimum(times_s, self.clip.duration_s))
+        return positions + carried[:, None], orientations
 
     def draw(self, picture: Image, scene: Scene, part: Part, frames: tuple[Array, Array]) -> None:
         """Draw it with segments at `frames`, (S, 3) and (S, 4), over a picture of `part`, in place."""

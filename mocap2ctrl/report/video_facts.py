@@ -70,8 +70,11 @@ def camera_facts(scene: Scene, track: MotionClip) -> dict[str, str]:
         "camera": camera.name,
         "camera's height": f"{camera_centre(camera)[2]:.2f} m",
         "camera's pitch": pitch_in_words(camera),
-        "distance to the person": _distance(camera, track),
+        "distance to the person": _distance(scene, track),
     }
+    if seen.ground_velocity.any():
+        speed = float(np.linalg.norm(seen.ground_velocity))
+        rows["moving belt"] = f"{speed:.2f} m/s; motions are over the belt, as if it rested"
     if scene.footage is not None:
         rows["frames"] = f"{camera.size[0]} × {camera.size[1]} pixels, {field_of_view(camera):.0f}° wide"
     return rows
@@ -126,8 +129,9 @@ def pitch_in_words(camera: Camera) -> str:
     return f"{abs(degrees):.1f}° {'down' if degrees > 0 else 'up'}"
 
 
-def _distance(camera: Camera, track: MotionClip) -> str:
-    apart = np.linalg.norm(track.root_position - camera_centre(camera), axis=1)
+def _distance(scene: Scene, track: MotionClip) -> str:
+    carried = scene.silhouettes.carried(np.arange(len(track)) / track.fps)
+    apart = np.linalg.norm(track.root_position + carried - camera_centre(scene.camera), axis=1)
     low, high = float(apart.min()), float(apart.max())
     return f"{low:.1f} m" if high - low < 0.1 else f"{low:.1f} to {high:.1f} m"
 

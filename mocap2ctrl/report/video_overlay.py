@@ -50,7 +50,7 @@ def video_overlay_frames(
     fps = float(overlay_fps(scene))
     duration = max(scene.duration_s, performer.clip.duration_s)
     times = np.arange(int(np.floor(duration * fps + 1e-6)) + 1) / fps
-    positions, orientations = performer.frames(times)
+    positions, orientations = performer.frames(scene, times)
     size = overlay_size(scene.camera.size)
     for time_s, *frames in zip(times.tolist(), positions, orientations, strict=True):
         image = np.full((size[1], size[0], 3), STRIP, np.uint8)

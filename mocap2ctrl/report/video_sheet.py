@@ -46,7 +46,7 @@ def video_sheet(scene: Scene, performer: Performer, n: int = 8) -> bytes:
     parts = parts_around(scene, performer, times)
     width = (SHEET_WIDTH_PX - (columns - 1) * GAP_PX) // columns
     size = (width, round(width * parts[0].height / parts[0].width))
-    frames = performer.frames(times)
+    frames = performer.frames(scene, times)
     panels = []
     for i, time_s in enumerate(times.tolist()):
         frame = scene.frame_at(time_s)
@@ -66,7 +66,7 @@ def video_strip(scene: Scene, performer: Performer, n: int = 6) -> bytes:
     times = moments(scene, n)
     parts = parts_around(scene, performer, times)
     size = (round(STRIP_HEIGHT_PX * parts[0].width / parts[0].height), STRIP_HEIGHT_PX)
-    frames = performer.frames(times)
+    frames = performer.frames(scene, times)
     seen, masks, bodies = [], [], []
     for i, (time_s, part) in enumerate(zip(times.tolist(), parts, strict=True)):
         frame = scene.frame_at(time_s)
@@ -108,7 +108,7 @@ def _boxes(scene: Scene, performer: Performer, times_s: Array) -> Array:
 def _body_boxes(scene: Scene, performer: Performer, times_s: Array) -> Array:
     """(N, 4) of the body alone, cut to the picture; NaN where it is outside or too near."""
     shape, view = body_shape(performer.character), scene.view(scene.whole, scene.camera.size)
-    ends = view.to_camera(capsule_ends(shape, *performer.frames(times_s)))
+    ends = view.to_camera(capsule_ends(shape, *performer.frames(scene, times_s)))
     nearest = ends[..., 2].min(axis=(1, 2))
     near = nearest < NEAREST_M
     pixels = view.to_pixels(np.where(near[:, None, None, None], 1.0, ends)).reshape(len(times_s), -1, 2)

@@ -120,7 +120,8 @@ def _outline(
     tau = softness_px(tau_m, evidence.pixels_per_m)
     factor = 6.0 * tau / (w.outline_m**2 * w.outline_length_m * evidence.pixels_per_m**3)
     energy, gradient, matrix = outline_equations(
-        evidence.tree, evidence.view, body, *path, evidence.soft[tau_m], evidence.seen, tau, pixel_step, derivatives
+        *(evidence.tree, evidence.view, body, *path, evidence.shifts, evidence.soft[tau_m], evidence.seen),
+        *(tau, pixel_step, derivatives),
     )
     return Equations(
         parts={"outline": factor * float(energy.sum())},

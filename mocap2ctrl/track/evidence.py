@@ -83,6 +83,7 @@ class Evidence:
         fps: frames a second.
         soft: by softness in metres, the softened silhouettes (T, H, W).
         seen: (T,) whether a frame has a silhouette.
+        carried: (T, 3) how far the ground has moved by the camera since the first frame, metres.
         pixels_per_m: of the person.
         prior: over poses.
         sides: of the body.
@@ -95,21 +96,28 @@ class Evidence:
     fps: float
     soft: dict[float, Array]
     seen: npt.NDArray[np.bool_]
+    carried: Array
     pixels_per_m: float
     prior: PoseGaussian
     sides: Sides
     soles: tuple[npt.NDArray[np.int64], Array, Array]
     weights: TrackWeights = field(default_factory=TrackWeights)
 
+    @property
+    def shifts(self) -> Array:
+        """(T, 3) translation from the world, whose ground rests, to the camera in each frame."""
+        return np.asarray(self.view.shift + self.carried @ self.view.turn.T)
+
     def reversed(self) -> Evidence:
         """The same backwards in time."""
         soft = {tau_m: np.ascontiguousarray(masks[::-1]) for tau_m, masks in self.soft.items()}
-        return replace(self, soft=soft, seen=np.ascontiguousarray(self.seen[::-1]))
+        seen, carried = np.ascontiguousarray(self.seen[::-1]), np.ascontiguousarray(self.carried[::-1])
+        return replace(self, soft=soft, seen=seen, carried=carried)
 
     def window(self, begin: int, end: int) -> Evidence:
         """The same for frames `begin` up to `end`."""
         soft = {tau_m: masks[begin:end] for tau_m, masks in self.soft.items()}
-        return replace(self, soft=soft, seen=self.seen[begin:end])
+        return replace(self, soft=soft, seen=self.seen[begin:end], carried=self.carried[begin:end])
 
 
 def evidence_of(
@@ -125,6 +133,7 @@ def evidence_of(
         fps=silhouettes.fps,
         soft={tau_m: softened(distances, softness_px(tau_m, scale)) for tau_m in SOFTNESS_M},
         seen=seen,
+        carried=silhouettes.carried(silhouettes.times_s),
         pixels_per_m=scale,
         prior=pose_gaussian(prior),
         sides=sides_of(character),

@@ -98,7 +98,7 @@ def crossing_moves(evidence: Evidence, path: Path, body: Array, sides: Sides, en
     """
     world, _ = points_with_jacobian(evidence.tree, body, *path, *ends, False)
     view = evidence.view
-    seen = world @ view.turn.T + view.shift
+    seen = world @ view.turn.T + evidence.shifts[:, None]
     across = seen[..., :2] / seen[..., 2:] * np.median(seen[..., 2])  # metres in the person's plane
     moves = []
     for hinges, (left, right) in zip(sides.groups, ((0, 1), (2, 3), (0, 1)), strict=True):

@@ -68,13 +68,16 @@ def _empty_picture(capsules, segments, height, width):  # type: ignore[no-untype
 
 
 @njit
-def outline_equations(tree, view, body, root_position, root_orientation, angles, soft, seen, tau, step, derivatives):  # type: ignore[no-untyped-def]
+def outline_equations(  # type: ignore[no-untyped-def]
+    tree, view, body, root_position, root_orientation, angles, shifts, soft, seen, tau, step, derivatives
+):
     """Gauss-Newton's equations of T frames.
 
     Args:
-        tree, view: body and camera.
+        tree, view: body and camera; where the camera is `shifts` say.
         body: (4,) factors of `BODY`.
         root_position, root_orientation, angles: (T, 3), (T, 4), (T, J).
+        shifts: (T, 3) the camera's translation in each frame.
         soft: (T, H, W) softened silhouettes.
         seen: (T,) whether a frame has evidence.
         tau: softness, pixels.
@@ -96,7 +99,7 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
         if not seen[t]:
             continue
         pose_frames(frames, tree, body, root_position[t], root_orientation[t], angles[t])
-        if not _take_picture(picture, frames, tree, view, body):
+        if not _take_picture(picture, frames, tree, view, body, shifts[t]):
             energy[t] = BEHIND
             continue
         picture.nearest[:] = REACH * tau
@@ -111,14 +114,14 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
 
 
 @njit
-def _take_picture(picture, frames, tree, view, body):  # type: ignore[no-untyped-def]
+def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-untyped-def]
     """Projects all capsules; False if one of them is not before the camera."""
     focal = 0.5 * (view.pinhole[0] + view.pinhole[1])
     for c in range(len(view.radii)):
         for e in range(2):
             end, circle = picture.ends[c, e], picture.circle[c, e]
             point_world(end, picture.growth[c, e], frames, tree, body, view.owner[c], view.local[c, e])
-            x, y, z = view.shift
+            x, y, z = shift
             for k in range(3):
                 x += view.turn[0, k] * end[k]
                 y += view.turn[1, k] * end[k]

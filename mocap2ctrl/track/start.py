@@ -25,12 +25,12 @@ ALIGNMENTS = 2
 
 
 def rough_travel(silhouettes: Silhouettes) -> Array:
-    """(T, 3) about where the middle of the person is, metres: on the ray of the mask's centroid, at a depth that is linear in time.
+    """(T, 3) about where the middle of the person is seen, metres: on the ray of the mask's centroid, at a depth linear in time.
 
     The depth is where the rays of the lowest pixels meet the ground.
     """
     camera = silhouettes.camera
-    times = np.arange(len(silhouettes)) / silhouettes.fps
+    times = silhouettes.times_s
     seen = np.flatnonzero(silhouettes.masks.any(axis=(1, 2)))
     middle = np.array([centroid(mask) for mask in silhouettes.masks[seen]])
     bottom = row_spans(silhouettes.masks)[:, 1] - 0.5
@@ -90,7 +90,7 @@ def first_paths(
         position = position + _shifts(rasterise(ends, shape.radii, silhouettes.camera), middle, position, silhouettes)
     energy = _first_energies(evidence, first, Path(position, orientation, angles))
     best = np.argsort(energy, kind="stable")[:count]
-    moved = travel[:frames] - travel[first]
+    moved = travel[:frames] - travel[first] - evidence.carried[:frames]  # from what is seen to the ground's own frame
     return [
         Path(position[i] + moved, np.tile(orientation[i], (frames, 1)), np.tile(angles[i], (frames, 1))) for i in best
     ]
@@ -105,11 +105,13 @@ def _shifts(masks: Masks, middle: Array, position: Array, silhouettes: Silhouett
 
 
 def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
-    """(N,) outline energies of N poses against frame `first`."""
+    """(N,) outline energies of N poses, where they are seen, against frame `first`."""
     soft = np.ascontiguousarray(
         np.broadcast_to(evidence.soft[FAR][first], (poses.frames, *evidence.soft[FAR].shape[1:]))
     )
     tau = softness_px(FAR, evidence.pixels_per_m)
-    seen = np.ones(poses.frames, bool)
-    energy, _, _ = outline_equations(evidence.tree, evidence.view, np.ones(4), *poses, soft, seen, tau, 2, False)
+    seen, shifts = np.ones(poses.frames, bool), np.tile(evidence.view.shift, (poses.frames, 1))
+    energy, _, _ = outline_equations(
+        evidence.tree, evidence.view, np.ones(4), *poses, shifts, soft, seen, tau, 2, False
+    )
     return np.asarray(energy)

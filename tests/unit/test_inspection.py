@@ -150,7 +150,6 @@ def test_person_is_measured_at_the_depth_of_the_feet(loaded: LoadedSilhouettes, 
     truth = track_of(character).root_position[:, :2]
     assert np.allclose(person.path_m, truth, atol=0.25)  # the depth of one sole is not the body's
     assert person.reach_m == pytest.approx(0.3, abs=0.06)
-    assert not person.travels
 
 
 def test_masks_alone_are_measured_alike(loaded: LoadedSilhouettes, masks_only: LoadedSilhouettes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -13,6 +14,7 @@ import pytest
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.camera import project, to_camera
+from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.types import MotionClip
 from mocap2ctrl.video.camera_file import load_camera
@@ -214,3 +216,21 @@ def test_bad_input_is_one_line(
     assert says in message
     assert message.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_in_place_is_the_same_motion_on_a_belt(character: Character) -> None:
+    """Filmed, the body keeps its place; the truth, over the belt, is that of the same person who travels."""
+    settings = render_video.Settings("humanoid3d_walk", Path("x"), seed=4, seconds=1.0, size=SIZE)
+    travels = render_video.prepare(settings, character)
+    stays = render_video.prepare(replace(settings, in_place=True), character)
+    assert not travels.ground_velocity.any()
+    way = (travels.truth.root_position[-1] - travels.truth.root_position[0])[:2]
+    np.testing.assert_allclose(stays.ground_velocity, -way / travels.truth.duration_s)
+    np.testing.assert_array_equal(stays.truth.root_position, travels.truth.root_position)
+    np.testing.assert_array_equal(stays.points_m, travels.points_m)
+    filmed = at_times(stays.shot.motion, stays.times_s).root_position
+    assert np.linalg.norm(filmed[-1, :2] - filmed[0, :2]) < 0.02
+    carried = stays.times_s[:, None] * stays.ground_velocity
+    np.testing.assert_allclose(
+        filmed[:, :2], at_times(travels.shot.motion, stays.times_s).root_position[:, :2] + carried, atol=1e-3
+    )

@@ -74,7 +74,7 @@ def rollouts_of(character: Character, clip: MotionClip) -> Rollouts:
 
 def distances(character: Character, clip: MotionClip, masks: Masks, girth: float = 1.0) -> Array:
     """(F,) Eq. (9) of a body that performs `clip`, frame by frame with `masks`."""
-    view = view_of(character, SilhouetteTarget(30.0, masks, CAMERA, girth))
+    view = view_of(character, SilhouetteTarget(30.0, masks, CAMERA, np.zeros((len(masks), 3)), girth))
     positions, orientations = frames_of(character, clip)
     return silhouette_distances(view, positions[None], orientations[None], np.arange(len(clip)))[0]
 
@@ -127,7 +127,7 @@ def terms_of(objective: Objective, rollouts: Rollouts, end_frame: int = FRAMES -
 
 
 def objective_of(character: Character, clip: MotionClip, masks: Masks, weights: Weights) -> Objective:
-    target = SilhouetteTarget(clip.fps, masks, CAMERA)
+    target = SilhouetteTarget(clip.fps, masks, CAMERA, np.zeros((len(masks), 3)))
     return Objective(character, marker_target(character, clip), weights, target)
 
 
