@@ -112,7 +112,8 @@ def fit(
         fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
         cycles: how often a motion's loop is repeated.
         torque_scale: factor on the torque bounds.
-        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given.
+        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
+            if there is none, the camera is estimated from the person's heads and feet.
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
@@ -129,7 +130,7 @@ def fit(
     from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
-    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
+    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference, height_m)
     seen = is_video_input(source)
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
@@ -212,6 +213,7 @@ def _begin_video(
         fps=options.fps,
         time_range=options.time_range,
         background=options.background,
+        height_m=options.height_m,
         progress=on_preparation,
     )
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)

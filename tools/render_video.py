@@ -28,7 +28,7 @@ import numpy as np
 from rendering.footage import Image, Shot
 from rendering.performer import draw_performer, perform
 from rendering.scenery import SCENES, build_scene
-from rendering.viewpoint import VIEWS, place_camera
+from rendering.viewpoint import VIEWS, place_camera, random_camera
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
@@ -48,6 +48,7 @@ JPEG_QUALITY = 88
 BEHIND_M = 0.2
 """How far a body may reach behind its solids' ends."""
 SMALL = (160, 90)
+CAMERAS = {"near": place_camera, "random": random_camera}
 VIDEO = Path(__file__).resolve().parent.parent / "video"
 
 
@@ -77,6 +78,7 @@ class Settings:
     motion: str
     output: Path
     view: str = "side"
+    camera: str = "near"
     seed: int = 0
     scene: str | None = None
     seconds: float | None = None
@@ -116,7 +118,8 @@ def prepare(settings: Settings, character: Character) -> Take:
     motion = perform(performer, character, source)
     seen = clips.at_times(motion, np.arange(len(truth)) / settings.fps)
     centres, radii = performer.spheres(seen)
-    camera = place_camera(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
+    place = CAMERAS[settings.camera]
+    camera = place(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
     behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
     scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
     shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
@@ -262,6 +265,12 @@ def _parser() -> argparse.ArgumentParser:
     add("motion", nargs="?", help="BVH or DeepMimic file, or the name of one of DeepMimic's clips")
     add("-o", "--output", type=Path, help="a folder, or the video's path (.mp4); default here, with --samples video/")
     add("--view", default="side", help=f"{', '.join(VIEWS)}, or degrees from straight ahead, counterclockwise")
+    add(
+        "--camera",
+        choices=CAMERAS,
+        default="near",
+        help="as near as can be, or any height, lens, distance and tilt, by seed",
+    )
     add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
     add("--scene", choices=SCENES, help="by seed without this")
     add("--seconds", type=_positive, help="length; a loop is repeated as often as it needs")

@@ -44,6 +44,7 @@ class Options:
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
+        height_m: of the person, if it was given.
     """
 
     prior: str = "auto"
@@ -54,6 +55,7 @@ class Options:
     background: Path | str | None = None
     allow_ground: bool = False
     reference: Path | str | None = None
+    height_m: float | None = None
 
 
 VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")

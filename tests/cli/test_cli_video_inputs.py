@@ -84,10 +84,6 @@ class TestRefused:
     ) -> None:
         self.refused(run, (walk_bvh, *arguments), "is a motion", says)
 
-    def test_no_camera(self, run: Run) -> None:
-        Path("stroll.toml").unlink()
-        self.refused(run, ("stroll.npz:stroll",), "no camera", "--camera FILE.toml", "stroll.toml")
-
     def test_a_camera_of_pictures_of_another_shape(self, run: Run) -> None:
         save_camera("stroll.toml", replace(CAMERA, size=(144, 192)))
         self.refused(run, ("stroll.npz:stroll",), "144x192", "192x144")
