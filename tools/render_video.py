@@ -26,7 +26,7 @@ from typing import NoReturn
 import cv2
 import numpy as np
 from rendering.footage import Image, Shot
-from rendering.performer import draw_performer, perform
+from rendering.performer import Performer, draw_performer, perform
 from rendering.scenery import SCENES, build_scene
 from rendering.viewpoint import VIEWS, place_camera, random_camera
 
@@ -40,7 +40,7 @@ from mocap2ctrl.motion import clips, load_motion
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.report.overlay import encode_h264
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.types import Array, Camera, MotionClip
 from mocap2ctrl.video.camera_file import save_camera
 
 CRF = "28"
@@ -105,9 +105,20 @@ class Take:
         return np.arange(len(self.truth)) / self.truth.fps
 
 
-def prepare(settings: Settings, character: Character) -> Take:
-    """Everything but the rendering."""
-    draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
+@dataclass(frozen=True, eq=False)
+class Performance:
+    """Who moves how before which camera; `truth` as in `Take`, `motion` the performer's own at any rate."""
+
+    performer: Performer
+    motion: MotionClip
+    truth: MotionClip
+    camera: Camera
+    points_m: Array
+
+
+def stage(settings: Settings, character: Character) -> Performance:
+    """Everything but the scene and its light."""
+    draw = [np.random.default_rng([settings.seed, part]) for part in range(2)]
     performer = draw_performer(character, draw[0])
     source = _clip(settings, character)
     truth = _at_frames(settings, source)
@@ -117,14 +128,20 @@ def prepare(settings: Settings, character: Character) -> Take:
     )
     motion = perform(performer, character, source)
     seen = clips.at_times(motion, np.arange(len(truth)) / settings.fps)
-    centres, radii = performer.spheres(seen)
-    place = CAMERAS[settings.camera]
-    camera = place(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
-    behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
-    scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
-    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    camera = CAMERAS[settings.camera](*_azimuth(settings.view), *performer.spheres(seen), settings.size, draw[1])
     frames = clip_frames(performer.character, seen)
-    return Take(shot, truth, evaluation_points(performer.character, *frames))
+    return Performance(performer, motion, truth, camera, evaluation_points(performer.character, *frames))
+
+
+def prepare(settings: Settings, character: Character) -> Take:
+    """Everything but the rendering."""
+    staged = stage(settings, character)
+    camera, seen = staged.camera, clips.at_times(staged.motion, np.arange(len(staged.truth)) / settings.fps)
+    behind = float(np.max(to_camera(camera, staged.performer.spheres(seen)[0])[..., 2])) + BEHIND_M
+    rng = np.random.default_rng([settings.seed, 2])
+    scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, rng)
+    shot = Shot(staged.performer, staged.motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    return Take(shot, staged.truth, staged.points_m)
 
 
 def _at_frames(settings: Settings, source: MotionClip) -> MotionClip:
