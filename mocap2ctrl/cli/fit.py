@@ -86,7 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("for videos and masks")
     group.add_argument(
-        "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
+        "--camera",
+        metavar="FILE.toml[:NAME]",
+        help="that saw them (default: the .toml file of the input's name, else estimated)",
     )
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
     group.add_argument(

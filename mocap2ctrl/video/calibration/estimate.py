@@ -19,7 +19,7 @@ from mocap2ctrl.video.calibration.heads_and_feet import Stances, of_any_posture,
 USUAL_HEIGHT_M, USUAL_SPREAD = 1.75, 0.05
 """Of people whose height nobody has said, and the standard deviation of its logarithm."""
 GIVEN_SPREAD = 0.01
-UPRIGHT, UPRIGHT_SPREAD = 0.98, 0.012
+UPRIGHT, UPRIGHT_SPREAD = 0.985, 0.012
 """A walker's silhouette as a share of the body's height: the head sinks in every step, soles and hair make up for some."""
 
 FOCAL, FOCAL_SPREAD = 0.85, 0.2

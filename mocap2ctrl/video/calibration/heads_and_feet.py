@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Masks
 
-THIN = 0.055
+THIN = 0.07
 """Parts that are narrower than this share of the person's height are arms and not the head, which is 0.09 wide."""
 LEGS = 0.15
 """Share of the height, from below, in whose columns both feet are."""
@@ -22,6 +22,11 @@ UPRIGHT_DEG = 25.0
 SHARE_OF_TALLEST = 0.8
 """Who is shorter than this share of the tallest within `NEIGHBOURS_S` crouches or bends; who walks by or away shrinks less."""
 NEIGHBOURS_S = 0.5
+SAME_SIZE = 0.06
+"""With the feet in one place people are of one size, to within this share: else they bend, or raise an arm. A step changes the
+height by half as much."""
+SAME_PLACE = 0.03
+"""As a share of the height."""
 WINDOW_S = 0.4
 """About a step: what swings with the legs averages out, and two windows err by themselves."""
 HELD = 0.3
@@ -63,7 +68,13 @@ def stances(masks: Masks, fps: float) -> Stances | None:
     marks = np.array([_head_and_feet(mask) for mask in masks[seen]]).reshape(-1, 4)
     tall = marks[:, 3] - marks[:, 1]
     good = np.array([_is_upright(mask) for mask in masks[seen]], bool) & ~_cut(masks[seen])
-    good &= tall >= SHARE_OF_TALLEST * _tallest_near(tall, seen / fps, good)
+    near = np.abs(seen[:, None] - seen) <= NEIGHBOURS_S * fps
+    good &= tall >= SHARE_OF_TALLEST * np.max(np.where(near & good, tall, 0.0), axis=1, initial=0.0)
+    here = np.linalg.norm(marks[:, None, 2:] - marks[:, 2:], axis=2) <= SAME_PLACE * tall
+    usual = np.array(
+        [np.median(tall[others & good]) if moment else 1.0 for others, moment in zip(here, good, strict=True)]
+    )
+    good &= np.abs(tall / usual - 1.0) <= SAME_SIZE
     times, marks = seen[good] / fps, marks[good]
     window = np.floor(times / WINDOW_S + 1e-6).astype(int)
     numbers, counts = np.unique(window, return_counts=True)
@@ -101,7 +112,8 @@ def _head_and_feet(mask: npt.NDArray[np.bool_]) -> tuple[float, float, float, fl
     """Column and row of the head's top and of the feet, at the pixels' outer edges."""
     ((first, end),) = row_spans(mask[None])
     size = max(1, round(THIN * float(end - first)))
-    body = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((size, size), np.uint8)) > 0
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (size, size))
+    body = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, disc) > 0
     if body.any():
         first = row_spans(body[None])[0, 0]
     else:
@@ -122,9 +134,3 @@ def _is_upright(mask: npt.NDArray[np.bool_]) -> bool:
 def _cut(masks: Masks) -> npt.NDArray[np.bool_]:
     """(T,) whether the upper or the lower border may cut the person off."""
     return np.asarray(masks[:, 0].any(axis=1) | masks[:, -1].any(axis=1))
-
-
-def _tallest_near(tall: Array, times: Array, good: npt.NDArray[np.bool_]) -> Array:
-    """(T,) the greatest height of an upright moment within `NEIGHBOURS_S`."""
-    near = (np.abs(times[:, None] - times) <= NEIGHBOURS_S) & good
-    return np.asarray(np.max(np.where(near, tall, 0.0), axis=1, initial=0.0))
