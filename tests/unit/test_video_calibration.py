@@ -30,6 +30,8 @@ from mocap2ctrl.video.calibration.estimate import (
 from mocap2ctrl.video.calibration.ground_view import GroundView
 from mocap2ctrl.video.calibration.heads_and_feet import Stances, stances
 from mocap2ctrl.video.calibration.metadata import FILM_MM, focal_from_metadata
+from mocap2ctrl.video.camera_file import camera_for_size, load_camera
+from mocap2ctrl.video.extract import from_video
 
 SIZE = (1280, 720)
 HEIGHT_M = 1.75
@@ -191,3 +193,35 @@ def test_lens_in_the_container(tmp_path: Path, tag: tuple[str, str], focal: floa
         container.mux(stream.encode(None))
     assert focal_from_metadata(path) == (None if focal is None else pytest.approx(focal))
     assert focal_from_metadata(tmp_path / "none.mov") is None
+
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+@pytest.mark.parametrize("name", ["denis_walk", "ido_bend", "lyova_jack", "denis_wave2", "ira_pjump"])
+def test_real_masks_have_a_camera_that_can_be(name: str) -> None:
+    """Nobody has calibrated it; who bends, spreads the limbs or jumps must not be taken for somebody who goes away."""
+    file = DATA / "silhouettes" / "weizmann_dev_4actors.npz"
+    if not file.is_file():
+        pytest.skip(f"needs {file}, which is not shipped")
+    with np.load(file) as data:
+        found = estimated_camera(data[name], 25.0)
+    assert not found.assumed
+    assert 0.6 < found.view.focal < 1.2
+    assert 0.9 < found.view.height_m < 2.3
+    assert 2.5 < found.distance_m < 6.0
+
+
+def test_real_calibrated_footage() -> None:
+    """A camera that looks down from above the head, which is not usual: within two and a half of the stated deviations."""
+    video = DATA / "video" / "pose2sim_cam03_balancing.mp4"
+    if not video.is_file():
+        pytest.skip(f"needs {video}, which is not shipped")
+    seen = from_video(video, fps=15.0)
+    size = (seen.masks.shape[2], seen.masks.shape[1])
+    true = camera_for_size(load_camera(f"{DATA / 'reference3d' / 'pose2sim_Calib_qualisys.toml'}:cam_03"), size)
+    found = estimated_camera(seen.masks, seen.fps)
+    forward = world_to_camera(true)[2]
+    assert true.matrix[0, 0] / max(size) == pytest.approx(found.view.focal, rel=2.5 * found.spread.focal)
+    assert np.arcsin(-forward[2]) == pytest.approx(found.view.tilt, abs=2.5 * found.spread.tilt)
+    assert camera_centre(true)[2] == pytest.approx(found.view.height_m, abs=2.5 * found.spread.height_m)
