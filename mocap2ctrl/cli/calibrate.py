@@ -29,6 +29,7 @@ A points file, TOML (or JSON of the same structure), one [[frame]] or several:
   world = [0.0, 2.5, 0.0]           # metres; z up, 0 on the ground
 
 Joints: pelvis, neck, head, and left_ and right_ shoulder, elbow, wrist, hip, knee, ankle. The feet stand on the ground.
+Several frames, with the person near and far, tell the camera's height and tilt better than one.
 """
 DOUBTFUL = 0.06
 """Reprojection error of a joint, as a share of the body's height, from which it was hardly what was meant."""
