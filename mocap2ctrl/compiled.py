@@ -1,8 +1,7 @@
 """The door to numba: compiled functions that release the GIL and are cached on disk.
 
 Numba keys its cache on one file's time stamp, so a change in a function that another file's function inlines would go unseen.
-Here the cache folder's name is a digest of the sources that compiled code can see instead: the files that define it, and whatever
-of the package those import.
+Here the cache folder's name is a digest of every source file of the package instead: change anything, and all is compiled anew.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import atexit
 import functools
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -19,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parent
-IMPORT = re.compile(rb"^\s*(?:from|import) (mocap2ctrl[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 
 CACHE_BYTES = 20_000_000
 """Free space that a cache folder must have; what is compiled takes a few megabytes."""
@@ -28,47 +25,15 @@ CACHE_BYTES = 20_000_000
 @functools.cache
 def source_digest() -> str:
     """Hexadecimal digest of every source file of the package: the same digest, the same code."""
-    return _digest(_sources())
-
-
-def compiled_digest() -> str:
-    """Hexadecimal digest of the source files whose functions and constants compiled code can hold."""
-    sources = _sources()
-    seen: set[str] = set()
-    waiting = [name for name, text in sources.items() if b"@njit" in text]
-    while waiting:
-        name = waiting.pop()
-        if name not in seen:
-            seen.add(name)
-            waiting.extend(_imported(sources[name]) & sources.keys())
-    return _digest({name: sources[name] for name in seen})
-
-
-def _sources() -> dict[str, bytes]:
-    """The text of each module of the package."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    return {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file.read_bytes() for file in files}
-
-
-def _imported(text: bytes) -> set[str]:
-    """What a module's text imports from the package: modules, and names that may be modules."""
-    found = set()
-    for place, names in IMPORT.findall(text):
-        module = place.decode()
-        found |= {module, *(f"{module}.{name.strip()}" for name in names.decode().split(","))}
-    return found
-
-
-def _digest(sources: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for name in sorted(sources):
-        digest.update(sources[name])
+    for source in sorted(PACKAGE.rglob("*.py")):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def _cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(base) / "mocap2ctrl" / compiled_digest()
+    folder = Path(base) / "mocap2ctrl" / source_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > CACHE_BYTES:
