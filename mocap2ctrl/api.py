@@ -122,7 +122,8 @@ def fit(
         fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
         cycles: how often a motion's loop is repeated.
         torque_scale: factor on the torque bounds.
-        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given.
+        camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
+            if there is none, the camera is estimated from the person's heads and feet.
         background: a picture of a video's empty scene.
         person: which one, where there are several: `"X,Y"` or `"X,Y@T"` or these numbers, pixels of the input's picture and
             seconds; without a time, in the first frame in which the most people are seen.
@@ -146,7 +147,19 @@ def fit(
 
     begun, cpu = time.perf_counter(), cpu_seconds()
     options = Options(
-        prior, time_range, fps, cycles, camera, background, person, masks, allow_ground, reference, slowmo, belt
+        prior=prior,
+        time_range=time_range,
+        fps=fps,
+        cycles=cycles,
+        camera=camera,
+        background=background,
+        person=person,
+        masks=masks,
+        allow_ground=allow_ground,
+        reference=reference,
+        slowmo=slowmo,
+        belt=belt,
+        height_m=height_m,
     )
     seen = is_video_input(source)
     config = config or budget("default")
@@ -234,6 +247,7 @@ def _begin_video(
         person=options.person,
         as_masks=options.masks,
         slowmo=options.slowmo,
+        height_m=options.height_m,
         progress=on_preparation,
     )
     loaded = on_belt(loaded, belt)
@@ -285,6 +299,7 @@ def inspect(
         masks=masks,
         slowmo=slowmo,
         belt=belt,
+        height_m=height_m,
     )
     refuse_options(source, "incremental", options)
     chosen = AUTO if belt is None else belt_choice(belt)
@@ -306,6 +321,8 @@ def inspect(
             background=background,
             person=person,
             as_masks=masks,
+            slowmo=slowmo,
+            height_m=height_m,
             progress=on_step,
         )
     except (VideoError, CameraError) as error:

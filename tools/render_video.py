@@ -28,9 +28,9 @@ from typing import NoReturn
 import cv2
 import numpy as np
 from rendering.footage import Image, Shot
-from rendering.performer import draw_performer, perform
+from rendering.performer import Performer, draw_performer, perform
 from rendering.scenery import SCENES, build_scene
-from rendering.viewpoint import VIEWS, place_camera
+from rendering.viewpoint import VIEWS, place_camera, random_camera
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
@@ -42,7 +42,7 @@ from mocap2ctrl.motion import clips, load_motion
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.report.overlay import encode_h264
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.types import Array, Camera, MotionClip
 from mocap2ctrl.video.camera_file import save_camera
 
 CRF = "28"
@@ -50,6 +50,7 @@ JPEG_QUALITY = 88
 BEHIND_M = 0.2
 """How far a body may reach behind its solids' ends."""
 SMALL = (160, 90)
+CAMERAS = {"near": place_camera, "random": random_camera}
 VIDEO = Path(__file__).resolve().parent.parent / "video"
 
 
@@ -79,6 +80,7 @@ class Settings:
     motion: str
     output: Path
     view: str = "side"
+    camera: str = "near"
     seed: int = 0
     scene: str | None = None
     seconds: float | None = None
@@ -114,9 +116,21 @@ class Take:
         return np.arange(len(self.truth)) / self.truth.fps
 
 
-def prepare(settings: Settings, character: Character) -> Take:
-    """Everything but the rendering."""
-    draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
+@dataclass(frozen=True, eq=False)
+class Performance:
+    """Who moves how before which camera; `truth` as in `Take`, `motion` the performer's own at any rate."""
+
+    performer: Performer
+    motion: MotionClip
+    truth: MotionClip
+    camera: Camera
+    points_m: Array
+    ground_velocity: Array
+
+
+def stage(settings: Settings, character: Character) -> Performance:
+    """Everything but the scene and its light."""
+    draw = [np.random.default_rng([settings.seed, part]) for part in range(2)]
     performer = draw_performer(character, draw[0])
     source = _clip(settings, character)
     truth = _at_frames(settings, source)
@@ -128,13 +142,9 @@ def prepare(settings: Settings, character: Character) -> Take:
     belt = -_mean_travel(truth) if settings.in_place else np.zeros(2)
     motion = _carried(travelling, belt)
     seen = clips.at_times(motion, np.arange(len(truth)) / settings.fps)
-    centres, radii = performer.spheres(seen)
-    camera = place_camera(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
-    behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
-    scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
-    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    camera = CAMERAS[settings.camera](*_azimuth(settings.view), *performer.spheres(seen), settings.size, draw[1])
     frames = clip_frames(performer.character, clips.at_times(travelling, np.arange(len(truth)) / settings.fps))
-    return Take(shot, truth, evaluation_points(performer.character, *frames), belt)
+    return Performance(performer, motion, truth, camera, evaluation_points(performer.character, *frames), belt)
 
 
 def _mean_travel(clip: MotionClip) -> Array:
@@ -146,6 +156,17 @@ def _carried(clip: MotionClip, velocity: Array) -> MotionClip:
     """The motion on ground that moves with `velocity` (2,), m/s."""
     times = np.arange(len(clip)) / clip.fps
     return replace(clip, root_position=clip.root_position + times[:, None] * np.append(velocity, 0.0))
+
+
+def prepare(settings: Settings, character: Character) -> Take:
+    """Everything but the rendering."""
+    staged = stage(settings, character)
+    camera, seen = staged.camera, clips.at_times(staged.motion, np.arange(len(staged.truth)) / settings.fps)
+    behind = float(np.max(to_camera(camera, staged.performer.spheres(seen)[0])[..., 2])) + BEHIND_M
+    rng = np.random.default_rng([settings.seed, 2])
+    scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, rng)
+    shot = Shot(staged.performer, staged.motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    return Take(shot, staged.truth, staged.points_m, staged.ground_velocity)
 
 
 def _at_frames(settings: Settings, source: MotionClip) -> MotionClip:
@@ -291,6 +312,12 @@ def _parser() -> argparse.ArgumentParser:
     add("motion", nargs="?", help="BVH or DeepMimic file, or the name of one of DeepMimic's clips")
     add("-o", "--output", type=Path, help="a folder, or the video's path (.mp4); default here, with --samples video/")
     add("--view", default="side", help=f"{', '.join(VIEWS)}, or degrees from straight ahead, counterclockwise")
+    add(
+        "--camera",
+        choices=CAMERAS,
+        default="near",
+        help="as near as can be, or any height, lens, distance and tilt, by seed",
+    )
     add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
     add("--scene", choices=SCENES, help="by seed without this")
     add("--seconds", type=_positive, help="length; a loop is repeated as often as it needs")

@@ -24,7 +24,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     )
     group = parser.add_argument_group("for videos and masks")
     group.add_argument(
-        "--camera", metavar="FILE.toml[:NAME]", help="that saw them (default: the .toml file of the input's name)"
+        "--camera",
+        metavar="FILE.toml[:NAME]",
+        help="that saw them (default: the .toml file of the input's name, else estimated)",
     )
     add_background_argument(group)
     add_person(group)

@@ -21,6 +21,7 @@ COMMANDS = {
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
+    "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",
     "train-prior": "learn a pose prior from motion files",
 }
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

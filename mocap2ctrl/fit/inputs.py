@@ -48,6 +48,7 @@ class Options:
         reference: the true motion of a video, for the evaluation.
         slowmo: how often slower than life a video plays; None: what the file says, or 1.
         belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
+        height_m: of the person, if it was given.
     """
 
     prior: str = "auto"
@@ -62,6 +63,7 @@ class Options:
     reference: Path | str | None = None
     slowmo: float | None = None
     belt: str | float | None = None
+    height_m: float | None = None
 
 
 VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo", "belt")

@@ -13,6 +13,9 @@ from mocap2ctrl.errors import CameraError, VideoError
 from mocap2ctrl.geometry.camera import camera_centre, on_plane, to_camera
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
+from mocap2ctrl.video.calibration import statement
+from mocap2ctrl.video.calibration.estimate import estimated_camera
+from mocap2ctrl.video.calibration.metadata import focal_from_metadata
 from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
 from mocap2ctrl.video.choice import person_at
 from mocap2ctrl.video.decode import Image, Progress, probe
@@ -29,6 +32,8 @@ NEAREST_M, FARTHEST_M = 0.5, 200.0
 """Distances of a person that a camera may imply; they follow the focal length, the heights do not."""
 QUARTILES = (25.0, 75.0)
 """A person crouches in some frames, which makes them small, and jumps in others, which makes them far and tall."""
+
+CHECK = "check its translation (metres, world to camera, world z up), rotation and matrix"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +68,15 @@ def load_silhouettes(
     person: str | Sequence[float] | None = None,
     as_masks: bool = False,
     slowmo: float | None = None,
+    height_m: float | None = None,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
-    """Reads a video or masks, and the camera that saw them.
+    """Reads a video or masks, and the camera that saw them; where there is none, it is estimated from the person's heads and feet.
 
     Args:
         spec: a video, or the name of one that is shipped; `FILE.npz:KEY`, or a folder of PNGs.
-        camera: `FILE.toml`, `FILE.toml:NAME`, or a camera; by default the file `<video's name>.toml` beside the input.
+        camera: `FILE.toml`, `FILE.toml:NAME`, or a camera; by default the file `<video's name>.toml` beside the input;
+            if there is none, the camera is estimated.
         fps: frames a second; by default the input's own, or a whole fraction of it near 30. For masks whose file does not
             say, their rate.
         time_range: seconds of the input to use.
@@ -78,11 +85,12 @@ def load_silhouettes(
         person: which one, where there are several; see `person_at`.
         as_masks: a video is one of masks, white = person, whether or not it looks like that.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
+        height_m: of the person, if it is known, for a camera that has to be estimated.
         progress: told how far it is.
 
     Raises:
         VideoError: the input cannot be used; says why and what to do.
-        CameraError: there is no camera, or it is not of this input.
+        CameraError: the camera cannot be used, or is not of this input.
     """
     shipped = shipped_file(spec, VIDEO)
     spec, at = spec if shipped is None else shipped, person_at(person)
@@ -92,14 +100,12 @@ def load_silhouettes(
         if slowmo is not None:
             raise VideoError(f"{spec}: slow motion is for videos; give the masks' rate in real time as fps")
         found = from_masks(spec, fps=fps, time_range=time_range, person_at=at)
-        own, note = find_camera(spec, camera)
-        own = camera_for_size(own, found.source_size, "the masks")
+        given = _camera_of(spec, camera, found.source_size, "the masks")
     else:
         size = probe(
             spec
         ).size  # a file that is no video is told before a camera that is missing, both before the long work
-        own, note = find_camera(spec, camera)
-        own = camera_for_size(own, size)
+        given = _camera_of(spec, camera, size, "the video")
         found = from_video(
             spec,
             fps=fps,
@@ -110,7 +116,10 @@ def load_silhouettes(
             slowmo=slowmo,
             progress=progress,
         )
-    seen = seen_by(found, own, input_file(spec), note)
+    if given is not None:
+        seen = seen_by(found, given[0], input_file(spec), given[1])
+    else:
+        seen = seen_without_camera(found, input_file(spec), height_m)
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
 
 
@@ -119,21 +128,26 @@ def sample_note(file: Path) -> str:
     return f"video: {file}, sample footage; there is no {file.name} here"
 
 
-def find_camera(spec: str | Path, camera: str | Path | Camera | None) -> tuple[Camera, str]:
-    """The camera of an input, and a sentence that says where it came from.
+def find_camera(spec: str | Path, camera: str | Path | Camera | None) -> tuple[Camera, str] | None:
+    """The camera of an input, and a sentence that says where it came from; None if nobody gave one.
 
     Raises:
-        CameraError: there is none, or it cannot be used.
+        CameraError: it cannot be used.
     """
     if isinstance(camera, Camera):
         return camera, f"camera: {camera.name}"
     if camera is not None:
         return load_camera(camera), f"camera: {camera}"
     beside = camera_beside(input_file(spec))
-    if beside is None:
-        name = input_file(spec).with_suffix(".toml").name
-        raise CameraError(f"{spec}: no camera; give one with --camera FILE.toml[:NAME], or put {name} beside it")
-    return load_camera(beside), f"camera: {beside}, found beside the input"
+    return None if beside is None else (load_camera(beside), f"camera: {beside}, found beside the input")
+
+
+def _camera_of(
+    spec: str | Path, camera: str | Path | Camera | None, size: tuple[int, int], what: str
+) -> tuple[Camera, str] | None:
+    """`find_camera`, at the input's size."""
+    found = find_camera(spec, camera)
+    return None if found is None else (camera_for_size(found[0], size, what), found[1])
 
 
 def input_file(spec: str | Path) -> Path:
@@ -152,7 +166,9 @@ def input_name(spec: str | Path) -> str:
     return file.resolve().name if file.is_dir() else file.stem
 
 
-def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str) -> LoadedSilhouettes:
+def seen_by(
+    found: ExtractedMasks, camera: Camera, file: Path, camera_note: str, advice: str | None = CHECK
+) -> LoadedSilhouettes:
     """Undistorts masks and frames, and takes the working region around the person.
 
     Args:
@@ -160,6 +176,7 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
         camera: that saw the picture, at any size of the same shape.
         file: the input, for its hash.
         camera_note: where the camera came from.
+        advice: what to do if it cannot be; None: whatever it makes of the person is taken.
 
     Raises:
         CameraError: by this camera, the masks are of no person who walks on the ground.
@@ -167,7 +184,8 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
     height, width = found.masks.shape[1:]
     lens = undistortion(camera_for_size(camera, (width, height)))
     undistorted_masks = lens.masks(found.masks)
-    _require_plausible(undistorted_masks, lens.camera)
+    if advice is not None:
+        _require_plausible(undistorted_masks, lens.camera, advice)
     masks, working = working_region(undistorted_masks, lens.camera)
     note = f"silhouettes: {len(masks)} of {working.size[0]}x{working.size[1]} pixels around the person, {found.fps:.4g} a second"
     provenance = {
@@ -188,14 +206,38 @@ def seen_by(found: ExtractedMasks, camera: Camera, file: Path, camera_note: str)
     )
 
 
-def _require_plausible(masks: Masks, camera: Camera) -> None:
+def seen_without_camera(found: ExtractedMasks, file: Path, height_m: float | None) -> LoadedSilhouettes:
+    """`seen_by`, by the camera that the masks themselves make the most likely.
+
+    Args:
+        found: masks in pixels of the picture.
+        file: the input, which may say its focal length.
+        height_m: of the person, if it is known.
+
+    Raises:
+        CameraError: by no likely camera are the masks of a person who walks on the ground.
+    """
+    focal = None if found.images is None else focal_from_metadata(file)
+    estimate = estimated_camera(found.masks, found.fps, height_m=height_m, focal=focal)
+    note = statement.sentence(estimate, height_m)
+    # Of an assumed camera nobody stands upright, so that no height of the masks speaks against it.
+    seen = seen_by(found, estimate.camera, file, note, advice=None if estimate.assumed else statement.ADVICE)
+    provenance = {**seen.silhouettes.provenance, "camera_estimate": statement.provenance(estimate)}
+    return replace(
+        seen,
+        silhouettes=replace(seen.silhouettes, provenance=provenance),
+        warnings=(*seen.warnings, *statement.warnings(estimate)),
+    )
+
+
+def _require_plausible(masks: Masks, camera: Camera, advice: str) -> None:
     """Refuses a camera by which nobody stands on the ground, or a giant or a dwarf does.
 
     Args:
         masks: (T, H, W) in pixels of `camera`.
         camera: an ideal pinhole.
+        advice: what to do about it.
     """
-    advice = "check its translation (metres, world to camera, world z up), rotation and matrix"
     height_m = float(camera_centre(camera)[2])
     if height_m <= 0:
         raise CameraError(f"camera {camera.name}: is {-height_m:.3g} m below the ground; {advice}")

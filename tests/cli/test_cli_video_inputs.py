@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import CAMERA, TINY, Filmed, Run, contents
 
-from mocap2ctrl.video.camera_file import save_camera
+from mocap2ctrl.video.camera_file import load_camera, save_camera
 
 
 def write_video(path: Path, frames: int, draw: Callable[[Any, int], None]) -> Path:
@@ -86,9 +86,14 @@ class TestRefused:
     ) -> None:
         self.refused(run, (walk_bvh, *arguments), "is a motion", says)
 
-    def test_no_camera(self, run: Run) -> None:
+    def test_no_camera_is_no_reason(self, run: Run) -> None:
         Path("stroll.toml").unlink()
-        self.refused(run, ("stroll.npz:stroll",), "no camera", "--camera FILE.toml", "stroll.toml")
+        ran = run("fit", "stroll.npz:stroll", *TINY, "-o", "captures/stroll", "--height", 1.8)
+        assert ran.code == 0, ran.err
+        assert "camera: estimated from heads and feet" in ran.err
+        assert "1.8 m tall" in ran.err
+        assert load_camera("captures/stroll/camera.toml").name == "estimated"
+        assert "camera: estimated from heads and feet" in Path("captures/stroll/report.html").read_text("utf-8")
 
     def test_a_camera_of_pictures_of_another_shape(self, run: Run) -> None:
         save_camera("stroll.toml", replace(CAMERA, size=(144, 192)))

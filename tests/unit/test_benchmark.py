@@ -1,4 +1,4 @@
-"""What the benchmark adds to the package: the camera that is assumed for uncalibrated masks, and how tables are printed."""
+"""What the benchmark adds to the package: how tables are printed, and how far an estimated camera is from the true one."""
 
 from __future__ import annotations
 
@@ -12,37 +12,15 @@ import pytest
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
-from mocap2ctrl.types import Masks
+from mocap2ctrl.video.calibration.ground_view import GroundView
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import benchmark
-from benchmarks import fits, rows
+from benchmarks import cameras, fits, rows
 from benchmarks.motions import Case
 from benchmarks.rows import FALLS, Row, cell, print_table
-from benchmarks.weizmann import PERSON_M, SEQUENCES, assumed_camera
-
-
-def somebody(top: int, bottom: int, frames: int = 5) -> Masks:
-    """Masks of somebody who covers the rows from `top` to `bottom`."""
-    masks = np.zeros((frames, 144, 180), bool)
-    masks[:, top : bottom + 1, 80:100] = True
-    return masks
-
-
-@pytest.mark.parametrize(("top", "bottom"), [(40, 114), (10, 60), (90, 140)])
-def test_the_assumed_camera_sees_a_standing_person_where_the_masks_are(top: int, bottom: int) -> None:
-    camera = assumed_camera(somebody(top, bottom))
-    soles, crown = project(camera, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, PERSON_M]]))
-    np.testing.assert_allclose(soles, [89.5, bottom + 0.5], atol=1e-9)
-    np.testing.assert_allclose(crown, [89.5, top - 0.5], atol=1e-9)
-
-
-def test_crouching_jumping_and_empty_frames_do_not_move_the_assumed_camera() -> None:
-    usual = somebody(40, 114, 20)
-    odd = np.concatenate([usual, somebody(80, 114, 2), somebody(30, 100, 2), np.zeros((3, 144, 180), bool)])
-    for name in ("matrix", "translation"):
-        np.testing.assert_allclose(getattr(assumed_camera(odd), name), getattr(assumed_camera(usual), name))
+from benchmarks.weizmann import SEQUENCES
 
 
 @pytest.mark.parametrize(
@@ -167,6 +145,14 @@ def test_lines_tell_engines_apart_and_know_which_way_is_worse(capsys: pytest.Cap
         "| real time | mujoco | 2.00 | 1.00 | x | 0, 1 |",
         "| real time | bullet | – | – | x | 0, 1 |",
     ]
+
+
+def test_a_path_is_as_long_as_the_camera_makes_it() -> None:
+    """From a walker straight below the horizon: twice the height over the ground, twice the way."""
+    low, high = (GroundView(1.0, height, 0.0, 0.0).camera((201, 201), "x") for height in (1.0, 2.0))
+    feet = project(low, np.array([[0.0, 4.0, 0.0], [1.0, 4.0, 0.0], [1.0, 6.0, 0.0]]))
+    assert cameras.path_m(low, feet) == pytest.approx(3.0)
+    assert cameras.path_m(high, feet) == pytest.approx(6.0)
 
 
 def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.geometry.camera import project, to_camera
+from mocap2ctrl.geometry.camera import camera_centre, project, to_camera, world_to_camera
 from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.types import MotionClip
@@ -23,7 +23,16 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import render_video
 from rendering import performer, solids
-from rendering.viewpoint import MARGIN, extent, place_camera
+from rendering.footage import exact_masks
+from rendering.viewpoint import (
+    ANY_FIELD_OF_VIEW_DEG,
+    ANY_HEIGHT_M,
+    ANY_ROLL_DEG,
+    MARGIN,
+    extent,
+    place_camera,
+    random_camera,
+)
 
 pytest.importorskip("pybullet_data", reason="its clips are the motions")
 
@@ -158,6 +167,33 @@ def test_camera_is_the_nearest_that_shows_everything(azimuth: float) -> None:
     assert beside[0, 0] == pytest.approx(beside[1, 0])  # level at its sides
     outward = -to_camera(camera, np.zeros(3))[2]
     assert to_camera(camera, [np.cos(np.radians(azimuth)), np.sin(np.radians(azimuth)), 0.0])[2] < -outward
+
+
+def test_random_cameras_differ_within_bounds_and_show_everything() -> None:
+    centres = np.random.default_rng(0).uniform([-1.0, -0.4, 0.1], [1.0, 0.4, 1.7], (40, 3))
+    drawn = []
+    for seed in range(8):
+        camera = random_camera("any", 30.0, centres, np.full(40, 0.05), SIZE, np.random.default_rng(seed))
+        box = extent(camera, centres, np.full(40, 0.05))
+        assert np.min([*box[:2], SIZE[0] - box[2], SIZE[1] - box[3]]) >= MARGIN * min(SIZE) - 1e-6
+        right, down, forward = world_to_camera(camera)
+        view = 2.0 * np.degrees(np.arctan(0.5 * SIZE[0] / camera.matrix[0, 0]))
+        drawn.append([camera_centre(camera)[2], view, np.degrees(np.arctan2(right[2], -down[2])), forward[2]])
+    drawn = np.array(drawn)
+    for column, bounds in ((0, ANY_HEIGHT_M), (1, ANY_FIELD_OF_VIEW_DEG)):
+        assert np.all((bounds[0] <= drawn[:, column]) & (drawn[:, column] <= bounds[1]))
+    assert np.max(np.abs(drawn[:, 2])) < ANY_ROLL_DEG + 1.5  # aiming aside adds some
+    assert np.all(np.ptp(drawn, axis=0) > [0.3, 8.0, 0.5, 0.02])
+
+
+def test_exact_masks_are_the_pictures_own(footage: Path, character: Character) -> None:
+    settings = render_video.Settings("humanoid3d_walk", footage, seed=4, time_range=(0.2, 0.27), size=SIZE)
+    staged = render_video.stage(settings, character)
+    masks = exact_masks(staged.performer, staged.motion, staged.camera, np.arange(FRAMES) / 30.0)
+    with np.load(footage / "walk.masks.npz") as data:
+        seen = data["walk"]
+    overlap = np.sum(masks & seen) / np.sum(masks | seen)
+    assert overlap > 0.9  # theirs are of all moments of the shutter
 
 
 def ball(centre: tuple[float, float, float], radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ import pytest
 from video_scene import SIZE, Image, figure, noisy, overlap, painted, room, walk, write_png, write_video
 
 from mocap2ctrl.errors import CameraError, VideoError
-from mocap2ctrl.geometry.camera import camera_centre, project, rays
+from mocap2ctrl.geometry.camera import camera_centre, on_plane, project, rays, to_camera
 from mocap2ctrl.types import Camera
 from mocap2ctrl.video.border import usable_range
 from mocap2ctrl.video.camera_file import load_camera, save_camera
@@ -288,10 +288,34 @@ class TestLoadSilhouettes:
         assert "of 30 frames" in warning
         assert not any("cannot be decoded" in w for w in from_video(inside[0]).warnings)
 
-    def test_without_a_camera_it_says_how_to_give_one(self, tmp_path: Path) -> None:
-        video = write_video(tmp_path / "v.mp4", walk(np.linspace(35, 125, 5))[0])
-        with pytest.raises(CameraError, match=r"--camera FILE\.toml\[:NAME\], or put v\.toml beside it"):
-            load_silhouettes(video)
+    def test_without_a_camera_one_is_estimated_and_said(self, tmp_path: Path) -> None:
+        masks = walk(np.linspace(35, 125, 30))[1]
+        save_masks(tmp_path / "m.npz", "walk", masks, 25.0)
+        loaded = load_silhouettes(tmp_path / "m.npz")
+        (note,) = (n for n in loaded.notes if n.startswith("camera: estimated from heads and feet: focal length"))
+        assert "±" in note
+        assert "--height says another" in note
+        account = loaded.silhouettes.provenance["camera_estimate"]
+        assert account["how"] == "estimated"
+        assert loaded.silhouettes.provenance["camera"] == "estimated"
+        assert loaded.warnings == ()
+        # By the estimate the figure, 72 pixels tall, is about as tall as people are.
+        feet = on_plane(loaded.frames_camera, np.array([80.0, 101.5]))
+        far = to_camera(loaded.frames_camera, feet)[2]
+        assert 72 * far / loaded.frames_camera.matrix[1, 1] == pytest.approx(1.75, rel=0.06)
+        taller = load_silhouettes(tmp_path / "m.npz", height_m=1.9)
+        assert taller.silhouettes.provenance["camera_estimate"]["distance_m"][0] > account["distance_m"][0]
+
+    def test_somebody_who_never_stands_has_a_camera_that_is_assumed(self, tmp_path: Path) -> None:
+        lying = np.zeros((20, 120, 160), bool)
+        for t in range(20):
+            lying[t, 80:100, 40 + t : 110 + t] = True
+        save_masks(tmp_path / "m.npz", "crawl", lying, 25.0)
+        loaded = load_silhouettes(tmp_path / "m.npz")
+        assert any(note.startswith("camera: assumed") for note in loaded.notes)
+        (warning,) = loaded.warnings
+        assert "nobody stands upright" in warning
+        assert "--camera FILE.toml" in warning
 
     def test_a_camera_of_another_shape_is_refused_before_the_work(self, inside: tuple[Path, np.ndarray]) -> None:
         with pytest.raises(CameraError, match=r"100x100.*160x120"):

@@ -171,6 +171,22 @@ class Shot:
         return self._box(np.concatenate([places, places, near + SHADOW_REACH_M, near + SHADOW_REACH_M], axis=1))
 
 
+def exact_masks(performer: Performer, motion: MotionClip, camera: Camera, times_s: Array) -> Masks:
+    """(T, H, W) silhouettes at moments, without any light: a pixel is set when the ray through its middle meets the body."""
+    width, height = camera.size
+    first, right, below = rays(camera, [[0, 0], [1, 0], [0, 1]])
+    view = np.zeros((6, 3))
+    view[0], view[3], view[4], view[5] = camera_centre(camera), first, right - first, below - first
+    masks = np.zeros((len(times_s), height, width), bool)
+    frames = clip_frames(performer.character, clips.at_times(motion, times_s))
+    for mask, *frame in zip(masks, *frames, strict=True):
+        shape, rest = performer.posed(*frame)
+        depth = np.empty((height, width))
+        solids.depth_map(view, width, height, shape, rest, performer.kind, *_tiles(view, width, height, shape), depth)
+        mask[:] = depth < solids.FAR
+    return masks
+
+
 def _tiles(view: Array, width: int, height: int, shape: Array) -> tuple[Array, Array, Array, Array]:
     tiles = -(-width // solids.TILE) * -(-height // solids.TILE)
     lists, counts = np.zeros((tiles, len(shape)), np.int64), np.zeros(tiles, np.int64)
