@@ -15,6 +15,7 @@ EPILOG = """examples:
   mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml. Without a file
                                                        of that name it is sample footage, as are jump.mp4 and spinkick.mp4
   mocap2ctrl fit walk.mp4 --camera studio.toml:left --background empty.jpg --height 1.82
+  mocap2ctrl fit clip.mp4 --keypoints openpose_json/   points of the body beside the silhouettes
   mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
   mocap2ctrl fit walk.bvh
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships
@@ -90,6 +91,11 @@ def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
     group.add_argument(
+        "--keypoints",
+        metavar="FILE|FOLDER",
+        help="2D points of the body: OpenPose, Sports2D, Pose2Sim, MediaPipe, or clicks on a few frames; see docs/keypoints.md",
+    )
+    group.add_argument(
         "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
     )
     group.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
@@ -129,6 +135,7 @@ def run(options: argparse.Namespace) -> int:
             background=options.background,
             allow_ground=options.allow_ground,
             reference=options.reference,
+            keypoints=options.keypoints,
             resume=options.resume,
             overwrite=options.overwrite,
             command=options.command_line,

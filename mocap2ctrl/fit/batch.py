@@ -13,6 +13,7 @@ from mocap2ctrl.fit.judgement import TERMS, Judgement
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, decode
 from mocap2ctrl.fit.worker import Task
+from mocap2ctrl.objective.terms import Objective
 from mocap2ctrl.types import Array
 
 
@@ -75,6 +76,15 @@ def optimise(
     return search.results()
 
 
+def weights_of(objective: Objective) -> Array:
+    """(N,) factors of the first N of `TERMS`: all, or without keypoints all but these.
+
+    What there is no evidence for is left out, not multiplied by 0: a longer sum has another order, and other bits.
+    """
+    names = TERMS if objective.rays is not None else TERMS[: TERMS.index("keypoints")]
+    return np.array([getattr(objective.weights, name) for name in names])
+
+
 class _SideBySide:
     """Searches of several problems, generation by generation."""
 
@@ -82,7 +92,7 @@ class _SideBySide:
         self, evaluator: Evaluator, problems: Sequence[Problem], rngs: Sequence[np.random.Generator], first_sigma: float
     ) -> None:
         self._evaluator, self._problems = evaluator, problems
-        self._weights = np.array([getattr(evaluator.objective.weights, name) for name in TERMS])
+        self._weights = weights_of(evaluator.objective)
         self._specs = [evaluator.spec(problem) for problem in problems]
         self._searches = [Search(len(spec), rng, first_sigma) for spec, rng in zip(self._specs, rngs, strict=True)]
         self._best: list[tuple[float, Array, Array]] = [(np.inf, np.zeros(0), np.zeros(0))] * len(problems)
@@ -97,7 +107,7 @@ class _SideBySide:
 
     def tell(self, i: int, judgement: Judgement) -> None:
         """Lets search number `i` learn from its population."""
-        costs = judgement.terms @ self._weights
+        costs = judgement.terms[:, : len(self._weights)] @ self._weights
         self._searches[i].tell(costs)
         j = int(np.argmin(costs))
         if costs[j] < self._best[i][0]:

@@ -44,6 +44,7 @@ class Options:
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
+        keypoints: a file or folder of points of the body in a video's frames.
     """
 
     prior: str = "auto"
@@ -54,9 +55,10 @@ class Options:
     background: Path | str | None = None
     allow_ground: bool = False
     reference: Path | str | None = None
+    keypoints: Path | str | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")
+VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference", "keypoints")
 
 
 @dataclass(frozen=True, eq=False)

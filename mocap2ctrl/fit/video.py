@@ -14,7 +14,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
 from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
-from mocap2ctrl.fit.key import camera_arrays, digest_of
+from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.prior.pca import PosePrior
@@ -134,4 +134,5 @@ def track_key(silhouettes: Silhouettes, character: Character, priors: Sequence[P
         "masks": silhouettes.masks.shape,
     }
     known = [array for prior in priors for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars)]
-    return digest_of(settings, [*camera_arrays(silhouettes.camera), *known, np.packbits(silhouettes.masks)])
+    seen = [np.packbits(silhouettes.masks), *keypoint_arrays(silhouettes.keypoints)]
+    return digest_of(settings, [*camera_arrays(silhouettes.camera), *known, *seen])

@@ -10,7 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, evaluation_points, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.masks import masks_at_rate
-from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
+from mocap2ctrl.types import Array, Camera, Keypoints, Masks, MotionClip, Silhouettes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,14 @@ class SilhouetteTarget:
         masks: (T, H, W) true where the person is; a mask without a pixel is a frame without evidence.
         camera: the ideal pinhole that sees them.
         girth: factor on the radii of the character's shape that makes it as stout as the person.
+        keypoints: points of the body in the same frames; None without.
     """
 
     fps: float
     masks: Masks
     camera: Camera
     girth: float = 1.0
+    keypoints: Keypoints | None = None
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -71,7 +73,11 @@ class SilhouetteTarget:
 def silhouette_target(silhouettes: Silhouettes, girth: float, fps: float) -> SilhouetteTarget:
     """Silhouettes of any rate at `fps`."""
     masks = masks_at_rate(silhouettes.masks, silhouettes.fps, fps)
-    return SilhouetteTarget(fps, masks, silhouettes.camera, girth)
+    points = silhouettes.keypoints
+    if points is not None:  # those of the nearest frame: between two, left and right may have been taken for each other
+        frames = np.rint(np.arange(len(masks)) * silhouettes.fps / fps).astype(int)
+        points = points.at(np.minimum(frames, len(points) - 1))
+    return SilhouetteTarget(fps, masks, silhouettes.camera, girth, points)
 
 
 def joint_error(simulated: Array, reference: Array) -> Array:

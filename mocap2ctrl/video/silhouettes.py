@@ -15,6 +15,8 @@ from mocap2ctrl.types import Array, Camera, Masks, Silhouettes
 from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_camera
 from mocap2ctrl.video.decode import Image, Progress, probe
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
+from mocap2ctrl.video.keypoints import source_rate, with_keypoints
+from mocap2ctrl.video.keypoints_files import read_keypoints
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.region import undistortion, working_region
 from mocap2ctrl.video.samples import VIDEO, shipped_file
@@ -56,6 +58,7 @@ def load_silhouettes(
     time_range: tuple[float, float] | None = None,
     background: str | Path | None = None,
     method: str | None = None,
+    keypoints: str | Path | None = None,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
     """Reads a video or masks, and the camera that saw them.
@@ -68,12 +71,15 @@ def load_silhouettes(
         time_range: seconds of the input to use.
         background: a picture of the empty scene.
         method: plate, empty or median, to insist on it.
+        keypoints: a file or folder of points of the body in the same frames; see `read_keypoints`.
         progress: told how far it is.
 
     Raises:
         VideoError: the input cannot be used; says why and what to do.
         CameraError: there is no camera, or it is not of this input.
+        KeypointsError: the keypoints cannot be read, or are not of this input.
     """
+    points = None if keypoints is None else read_keypoints(keypoints)  # a bad file is told before the long work
     shipped = shipped_file(spec, VIDEO)
     spec = spec if shipped is None else shipped
     if is_mask_spec(spec):
@@ -88,6 +94,9 @@ def load_silhouettes(
         own = camera_for_size(own, size)
         found = from_video(spec, fps=fps, time_range=time_range, plate=background, method=method, progress=progress)
     seen = seen_by(found, own, input_file(spec), note)
+    if points is not None:
+        silhouettes, told = with_keypoints(seen.silhouettes, points, own, source_rate(spec, fps))
+        seen = replace(seen, silhouettes=silhouettes, notes=(*seen.notes, told))
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
 
 

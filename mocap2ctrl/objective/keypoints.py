@@ -1,0 +1,61 @@
+"""How far points of simulated bodies are from the rays on which keypoints were seen, for whole populations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mocap2ctrl.character.landmarks import Landmarks, landmarks_of
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.geometry.camera import world_to_camera
+from mocap2ctrl.objective.markers import points_of
+from mocap2ctrl.types import Array, Camera, Keypoints
+
+WORST_CM = 50.0
+"""Larger distances count as this; so does a frame that a diverged simulation never reached, or a point behind the camera."""
+
+
+class Rays(NamedTuple):
+    """Keypoints as directions from a camera.
+
+    Attributes:
+        marks: the K points on the body.
+        turn, shift: (3, 3) and (3,) world to camera.
+        slopes: (T, K, 2) right and down for one forward.
+        shares: (T, K) how much each point counts, 0 where it is not seen, 1 in sum; all 0 where none is.
+    """
+
+    marks: Landmarks
+    turn: Array
+    shift: Array
+    slopes: Array
+    shares: Array
+
+
+def rays_of(character: Character, camera: Camera, keypoints: Keypoints) -> Rays:
+    """The rays of `keypoints`, seen by `camera`; points that are known less exactly count less."""
+    marks = landmarks_of(character, keypoints.names)
+    focal, centre = np.diag(camera.matrix)[:2], camera.matrix[:2, 2]
+    weights = keypoints.confidence * (marks.sigma_m.min(initial=np.inf) / marks.sigma_m) ** 2
+    shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
+    return Rays(
+        marks, world_to_camera(camera), np.array(camera.translation), (keypoints.pixels - centre) / focal, shares
+    )
+
+
+def ray_distances(rays: Rays, positions: Array, orientations: Array, frames: Array) -> Array:
+    """(P, F) weighted mean distance, in cm, of points from their rays, at the points' own depths; NaN where none is seen.
+
+    Args:
+        rays: the evidence.
+        positions, orientations: (P, F, S, 3) and (P, F, S, 4) of segments, NaN where a simulation has diverged.
+        frames: (F,) which frame of the evidence each is compared with.
+    """
+    world = points_of(positions, orientations, rays.marks.segment, rays.marks.local)
+    seen = world @ rays.turn.T + rays.shift
+    off = seen[..., :2] - seen[..., 2:] * rays.slopes[frames]
+    distance = 100.0 * np.linalg.norm(off, axis=-1)
+    distance = np.where(np.isfinite(distance) & (seen[..., 2] > 0.0), np.minimum(distance, WORST_CM), WORST_CM)
+    shares = rays.shares[frames]
+    return np.where(shares.any(axis=1), np.sum(distance * shares, axis=-1), np.nan)

@@ -1,0 +1,100 @@
+"""Keypoints as evidence of a track: how far points of the body are from the rays on which they were seen."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mocap2ctrl.character.landmarks import landmarks_of
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.shape import SeenBody
+from mocap2ctrl.track.tree import Points, Tree, points_with_jacobian
+from mocap2ctrl.types import Array, Keypoints
+
+
+class SeenPoints(NamedTuple):
+    """Keypoints as the energy takes them.
+
+    Attributes:
+        points: segments (K,) and places (K, 3) of the points on the body.
+        slopes: (T, K, 2) of the rays on which they are seen: right and down for one forward, in the camera's frame.
+        confidence: (T, K) 0 where a point is not seen.
+        sigma_m: (K,) standard deviations, metres.
+    """
+
+    points: Points
+    slopes: Array
+    confidence: Array
+    sigma_m: Array
+
+    def reversed(self) -> SeenPoints:
+        """The same backwards in time."""
+        return self._replace(slopes=self.slopes[::-1], confidence=self.confidence[::-1])
+
+    def window(self, begin: int, end: int) -> SeenPoints:
+        """The same for frames `begin` up to `end`."""
+        return self._replace(slopes=self.slopes[begin:end], confidence=self.confidence[begin:end])
+
+
+def seen_points(keypoints: Keypoints | None, character: Character, view: SeenBody) -> SeenPoints | None:
+    """The arrays of `keypoints` on `character`, in pixels of `view`; None without keypoints, or where none is seen."""
+    if keypoints is None or not keypoints.confidence.any():
+        return None
+    marks = landmarks_of(character, keypoints.names)
+    slopes = (keypoints.pixels - view.pinhole[2:]) / view.pinhole[:2]
+    return SeenPoints((marks.segment, marks.local), slopes, np.array(keypoints.confidence), marks.sigma_m)
+
+
+class PointForces(NamedTuple):
+    """The energy of seen points, and its pull at them.
+
+    Attributes:
+        energy: (T,) in each frame.
+        force, stiffness: (T, 2 K) along the directions right and down of each point.
+        jacobian: (T, 2 K, D + 4) how the points move in these directions; of no frames without derivatives.
+    """
+
+    energy: Array
+    force: Array
+    stiffness: Array
+    jacobian: Array
+
+
+def point_forces(
+    seen: SeenPoints,
+    tree: Tree,
+    view: SeenBody,
+    body: Array,
+    poses: tuple[Array, Array, Array],
+    reach: float,
+    derivatives: bool,
+) -> PointForces:
+    """Robust energy of the distances between points and their rays, at the points' own depths.
+
+    A distance d of `reach` standard deviations or less counts as a Gaussian's, more as its logarithm (Cauchy): detectors take
+    left for right in some frames, and such a point must be left alone by a body that others hold.
+
+    Args:
+        seen: the keypoints of the poses' frames.
+        tree, view, body: as for the outline.
+        poses: root positions (T, 3), orientations (T, 4) and angles (T, J).
+        reach: in standard deviations.
+        derivatives: whether the jacobian is wanted.
+    """
+    world, jacobian = points_with_jacobian(tree, body, *poses, *seen.points, derivatives)
+    x, y, depth = np.moveaxis(world @ view.turn.T + view.shift, -1, 0)
+    off = np.stack([x, y], axis=-1) - depth[..., None] * seen.slopes  # linear in the point: no depth makes it small
+    variance = (reach * seen.sigma_m) ** 2
+    squared = np.sum(off**2, axis=-1) / variance
+    energy = 0.5 * reach**2 * np.sum(seen.confidence * np.log1p(squared), axis=1)
+    stiffness = seen.confidence / (seen.sigma_m**2 * (1.0 + squared))
+    across = view.turn[:2] - seen.slopes[..., None] * view.turn[2]  # (T, K, 2, 3) from world to `off`
+    count = len(world)
+    moved = across @ jacobian if derivatives else jacobian[:, :, :2]
+    return PointForces(
+        energy,
+        (stiffness[..., None] * off).reshape(count, -1),
+        np.repeat(stiffness, 2, axis=1),
+        moved.reshape(len(moved), 2 * len(seen.sigma_m), jacobian.shape[-1]),
+    )

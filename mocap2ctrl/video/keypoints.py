@@ -1,0 +1,129 @@
+"""Keypoints of a video laid on its silhouettes: the right frames, the right person, in pixels of the silhouettes' camera."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.errors import KeypointsError
+from mocap2ctrl.geometry.masks import row_spans, signed_distances
+from mocap2ctrl.types import Array, Camera, Keypoints, Silhouettes
+from mocap2ctrl.video.decode import probe
+from mocap2ctrl.video.keypoints_files import Sighting, Sightings
+from mocap2ctrl.video.mask_files import is_mask_spec, load_masks
+
+REACH = 0.07
+"""A point that is further outside the silhouette than this share of the person's height is not on the person."""
+LEAST_ON_PERSON = 0.5
+"""Share of the points, by confidence, that must be on the silhouette."""
+
+
+def source_rate(spec: str | Path, fps: float | None) -> float:
+    """Frames a second of a video, or of masks, whose frames keypoints are counted by."""
+    return load_masks(spec, fps).fps if is_mask_spec(spec) else probe(spec).fps
+
+
+def with_keypoints(
+    silhouettes: Silhouettes, found: Sightings, camera: Camera, source_fps: float
+) -> tuple[Silhouettes, str]:
+    """Silhouettes with keypoints, and a sentence that says what was taken.
+
+    Each silhouette takes the moment that is nearest to it, at most half a frame away; of several people the one that overlaps
+    the silhouette best.
+
+    Args:
+        silhouettes: `start_s` of their provenance is the first one's time in the video.
+        found: in pixels of the video, or in shares of its picture.
+        camera: that saw the video, at its full size, with its distortion.
+        source_fps: of the video.
+
+    Raises:
+        KeypointsError: nothing in the file is of this part of the video, or of the person in it.
+    """
+    count = len(silhouettes)
+    pixels, confidence = np.zeros((count, len(found.names), 2)), np.zeros((count, len(found.names)))
+    chosen = _nearest_moments(silhouettes, found, source_fps)
+    height = float(np.median(np.diff(row_spans(silhouettes.masks), axis=1)))
+    off, crowded = 0, 0
+    for frame, sighting in chosen.items():
+        people = np.array(sighting.people)
+        if not len(people) or not np.any(people[..., 2]):
+            continue
+        places = _seen_by(silhouettes.camera, camera, people[..., :2], found.normalised)
+        best = _person_on(silhouettes.masks[frame], places, people[..., 2], REACH * height)
+        crowded += len(people) > 1
+        if best is None:
+            off += 1
+            continue
+        pixels[frame], confidence[frame] = places[best], people[best, :, 2]
+    used = np.count_nonzero(confidence.any(axis=1))
+    if not used:
+        raise KeypointsError(
+            f"{found.file}: in none of {len(chosen)} frames are the points on the person in the silhouettes; give keypoints of "
+            f"this very video, in its pixels ({camera.size[0]}x{camera.size[1]})"
+        )
+    kept = np.flatnonzero(np.any(confidence, axis=0))
+    points = Keypoints(
+        names=tuple(found.names[i] for i in kept),
+        pixels=pixels[:, kept],
+        confidence=confidence[:, kept],
+        scale=float(camera.matrix[0, 0] / silhouettes.camera.matrix[0, 0]),
+        provenance={"file": found.file.name, "kind": found.what},
+    )
+    return replace(silhouettes, keypoints=points), _note(found, points, count, crowded, off)
+
+
+def _note(found: Sightings, points: Keypoints, count: int, crowded: int, off: int) -> str:
+    seen = np.count_nonzero(points.confidence, axis=1)
+    text = f"keypoints: {found.what}, in {np.count_nonzero(seen)} of {count} frames, {seen[seen > 0].mean():.1f} points each"
+    if crowded:
+        text += f"; several people in {crowded} frames, of whom the one that overlaps the silhouette best is taken"
+    return text + (f"; {off} frames are left out, their points are off the person" if off else "")
+
+
+def _nearest_moments(silhouettes: Silhouettes, found: Sightings, source_fps: float) -> dict[int, Sighting]:
+    """The nearest moment to each silhouette, by its frame, where there is one."""
+    start_s = float(silhouettes.provenance.get("start_s", 0.0))
+    times = np.array([m.moment / source_fps if m.unit == "frame" else m.moment for m in found.moments])
+    position = (times - start_s) * silhouettes.fps
+    frames = np.floor(position + 0.5).astype(int)
+    nearest: dict[int, int] = {}
+    for i in np.argsort(np.abs(position - frames), kind="stable")[::-1]:  # the nearest last
+        if 0 <= frames[i] < len(silhouettes):
+            nearest[int(frames[i])] = int(i)
+    if not nearest:
+        end_s = start_s + (len(silhouettes) - 1) / silhouettes.fps
+        raise KeypointsError(
+            f"{found.file}: holds keypoints from {times.min():.2f} to {times.max():.2f} s; the silhouettes run from {start_s:.2f} "
+            f"to {end_s:.2f} s, choose another part with --time-range A B"
+        )
+    return {frame: found.moments[i] for frame, i in sorted(nearest.items())}
+
+
+def _seen_by(working: Camera, own: Camera, places: Array, normalised: bool) -> Array:
+    """(..., 2) pixels of `working` of places in the video; both cameras look from the same place in the same direction."""
+    if normalised:
+        places = places * np.array(own.size) - 0.5
+    flat = np.ascontiguousarray(places.reshape(-1, 1, 2), float)
+    lens = np.array(own.distortions) if len(own.distortions) else np.zeros(4)
+    undistort = cv2.fisheye.undistortPoints if own.fisheye else cv2.undistortPoints
+    slopes = undistort(flat, np.array(own.matrix), lens).reshape(places.shape)
+    return np.asarray(slopes * np.diag(working.matrix)[:2] + working.matrix[:2, 2])
+
+
+def _person_on(mask: npt.NDArray[np.bool_], places: Array, confidence: Array, reach_px: float) -> int | None:
+    """The one of P people (P, K, 2) who overlaps the mask best; None if none does, or nobody can tell."""
+    if not mask.any():
+        return 0 if len(places) == 1 else None
+    distances = signed_distances(mask[None])[0]
+    limit = np.array(mask.shape[::-1]) - 1
+    inside = np.clip(places, 0, limit)
+    column, row = np.moveaxis(np.rint(inside).astype(int), -1, 0)
+    on = distances[row, column] + np.linalg.norm(places - inside, axis=-1) <= reach_px
+    votes = np.sum(confidence * on, axis=1)
+    best = int(np.argmax(2.0 * votes - confidence.sum(axis=1)))
+    return best if votes[best] >= LEAST_ON_PERSON * max(confidence[best].sum(), 1e-9) else None
