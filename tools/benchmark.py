@@ -2,6 +2,7 @@
 
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is assumed
+    python tools/benchmark.py keypoints --seeds 1 2 3       tracks with and without 2D keypoints
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
@@ -23,7 +24,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import carry, fits, loops, motions, physics, videos, weizmann
+from benchmarks import carry, fits, keypoints, loops, motions, physics, videos, weizmann
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
@@ -31,6 +32,7 @@ from mocap2ctrl.simulation.choose import ENGINES
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
+    "keypoints": Table(keypoints.keypoints, ("video", "evidence"), clips=tuple(keypoints.CASES), note=keypoints.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

@@ -1,4 +1,4 @@
-"""How far points of simulated bodies are from the rays on which keypoints were seen, for whole populations."""
+"""How far points of simulated bodies are, in the picture, from keypoints, for whole populations."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import numpy as np
 
 from mocap2ctrl.character.landmarks import Landmarks, landmarks_of
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.geometry.camera import world_to_camera
+from mocap2ctrl.geometry.camera import to_camera, world_to_camera
 from mocap2ctrl.objective.markers import points_of
 from mocap2ctrl.types import Array, Camera, Keypoints
 
 WORST_CM = 50.0
 """Larger distances count as this; so does a frame that a diverged simulation never reached, or a point behind the camera."""
+
+
+NEAREST_M = 0.2
+"""A point that is nearer to the camera than this is not seen by it."""
 
 
 class Rays(NamedTuple):
@@ -24,6 +28,7 @@ class Rays(NamedTuple):
         turn, shift: (3, 3) and (3,) world to camera.
         slopes: (T, K, 2) right and down for one forward.
         shares: (T, K) how much each point counts, 0 where it is not seen, 1 in sum; all 0 where none is.
+        depth_m: (T,) of the person, at which distances in the picture are told in metres.
     """
 
     marks: Landmarks
@@ -31,21 +36,23 @@ class Rays(NamedTuple):
     shift: Array
     slopes: Array
     shares: Array
+    depth_m: Array
 
 
-def rays_of(character: Character, camera: Camera, keypoints: Keypoints) -> Rays:
-    """The rays of `keypoints`, seen by `camera`; points that are known less exactly count less."""
+def rays_of(character: Character, camera: Camera, keypoints: Keypoints, places: Array) -> Rays:
+    """The rays of `keypoints`, seen by `camera`, of who is at `places` (T, 3); points that are known less exactly count less."""
     marks = landmarks_of(character, keypoints.names)
     focal, centre = np.diag(camera.matrix)[:2], camera.matrix[:2, 2]
     weights = keypoints.confidence * (marks.sigma_m.min(initial=np.inf) / marks.sigma_m) ** 2
     shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-    return Rays(
-        marks, world_to_camera(camera), np.array(camera.translation), (keypoints.pixels - centre) / focal, shares
-    )
+    slopes, depth = (keypoints.pixels - centre) / focal, to_camera(camera, places)[:, 2]
+    return Rays(marks, world_to_camera(camera), np.array(camera.translation), slopes, shares, depth)
 
 
 def ray_distances(rays: Rays, positions: Array, orientations: Array, frames: Array) -> Array:
-    """(P, F) weighted mean distance, in cm, of points from their rays, at the points' own depths; NaN where none is seen.
+    """(P, F) weighted mean distance in the picture of points from where they were seen, in cm; NaN where none is seen.
+
+    In cm at the depth where the person is known to be: at the points' own, a body would look better the nearer it is.
 
     Args:
         rays: the evidence.
@@ -54,8 +61,9 @@ def ray_distances(rays: Rays, positions: Array, orientations: Array, frames: Arr
     """
     world = points_of(positions, orientations, rays.marks.segment, rays.marks.local)
     seen = world @ rays.turn.T + rays.shift
-    off = seen[..., :2] - seen[..., 2:] * rays.slopes[frames]
-    distance = 100.0 * np.linalg.norm(off, axis=-1)
-    distance = np.where(np.isfinite(distance) & (seen[..., 2] > 0.0), np.minimum(distance, WORST_CM), WORST_CM)
+    before = seen[..., 2] > NEAREST_M  # false for NaN
+    slopes = seen[..., :2] / np.where(before, seen[..., 2], 1.0)[..., None]
+    distance = 100.0 * rays.depth_m[frames][:, None] * np.linalg.norm(slopes - rays.slopes[frames], axis=-1)
+    distance = np.where(before, np.minimum(distance, WORST_CM), WORST_CM)
     shares = rays.shares[frames]
     return np.where(shares.any(axis=1), np.sum(distance * shares, axis=-1), np.nan)

@@ -96,7 +96,10 @@ class Objective:
     def rays(self) -> Rays | None:
         """The keypoints as directions from the camera; None without."""
         seen = self.silhouettes
-        return None if seen is None or seen.keypoints is None else rays_of(self.character, seen.camera, seen.keypoints)
+        if seen is None or seen.keypoints is None:
+            return None
+        frames = np.minimum(np.arange(len(seen.keypoints)), len(self.target) - 1)
+        return rays_of(self.character, seen.camera, seen.keypoints, self.target.com[frames])
 
     @cached_property
     def _markers(self) -> tuple[npt.NDArray[np.int64], Array]:

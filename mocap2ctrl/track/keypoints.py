@@ -1,4 +1,4 @@
-"""Keypoints as evidence of a track: how far points of the body are from the rays on which they were seen."""
+"""Keypoints as evidence of a track: how far points of the body are, in the picture, from where they were seen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from mocap2ctrl.character.landmarks import landmarks_of
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import SeenBody
+from mocap2ctrl.track.outline import NEAREST_M
 from mocap2ctrl.track.tree import Points, Tree, points_with_jacobian
 from mocap2ctrl.types import Array, Keypoints
 
@@ -21,12 +22,14 @@ class SeenPoints(NamedTuple):
         slopes: (T, K, 2) of the rays on which they are seen: right and down for one forward, in the camera's frame.
         confidence: (T, K) 0 where a point is not seen.
         sigma_m: (K,) standard deviations, metres.
+        depth_m: of the person, about: how far apart two points are in the picture is told in metres there.
     """
 
     points: Points
     slopes: Array
     confidence: Array
     sigma_m: Array
+    depth_m: float
 
     def reversed(self) -> SeenPoints:
         """The same backwards in time."""
@@ -37,13 +40,16 @@ class SeenPoints(NamedTuple):
         return self._replace(slopes=self.slopes[begin:end], confidence=self.confidence[begin:end])
 
 
-def seen_points(keypoints: Keypoints | None, character: Character, view: SeenBody) -> SeenPoints | None:
+def seen_points(
+    keypoints: Keypoints | None, character: Character, view: SeenBody, pixels_per_m: float
+) -> SeenPoints | None:
     """The arrays of `keypoints` on `character`, in pixels of `view`; None without keypoints, or where none is seen."""
     if keypoints is None or not keypoints.confidence.any():
         return None
     marks = landmarks_of(character, keypoints.names)
     slopes = (keypoints.pixels - view.pinhole[2:]) / view.pinhole[:2]
-    return SeenPoints((marks.segment, marks.local), slopes, np.array(keypoints.confidence), marks.sigma_m)
+    depth = float(view.pinhole[0] / pixels_per_m)
+    return SeenPoints((marks.segment, marks.local), slopes, np.array(keypoints.confidence), marks.sigma_m, depth)
 
 
 class PointForces(NamedTuple):
@@ -70,10 +76,11 @@ def point_forces(
     reach: float,
     derivatives: bool,
 ) -> PointForces:
-    """Robust energy of the distances between points and their rays, at the points' own depths.
+    """Robust energy of the distances in the picture between points and where they were seen, in metres at the person's depth.
 
-    A distance d of `reach` standard deviations or less counts as a Gaussian's, more as its logarithm (Cauchy): detectors take
-    left for right in some frames, and such a point must be left alone by a body that others hold.
+    One depth for all: at the points' own, a body would look better the nearer it is. A distance of `reach` standard deviations
+    or less counts as a Gaussian's, more as its logarithm (Cauchy): detectors take left for right in some frames, and such a point
+    must be left alone by a body that others hold.
 
     Args:
         seen: the keypoints of the poses' frames.
@@ -83,13 +90,15 @@ def point_forces(
         derivatives: whether the jacobian is wanted.
     """
     world, jacobian = points_with_jacobian(tree, body, *poses, *seen.points, derivatives)
-    x, y, depth = np.moveaxis(world @ view.turn.T + view.shift, -1, 0)
-    off = np.stack([x, y], axis=-1) - depth[..., None] * seen.slopes  # linear in the point: no depth makes it small
+    camera = world @ view.turn.T + view.shift
+    depth = np.maximum(camera[..., 2:], NEAREST_M)
+    slopes = camera[..., :2] / depth
+    off = seen.depth_m * (slopes - seen.slopes)
     variance = (reach * seen.sigma_m) ** 2
     squared = np.sum(off**2, axis=-1) / variance
     energy = 0.5 * reach**2 * np.sum(seen.confidence * np.log1p(squared), axis=1)
     stiffness = seen.confidence / (seen.sigma_m**2 * (1.0 + squared))
-    across = view.turn[:2] - seen.slopes[..., None] * view.turn[2]  # (T, K, 2, 3) from world to `off`
+    across = seen.depth_m / depth[..., None] * (view.turn[:2] - slopes[..., None] * view.turn[2])  # (T, K, 2, 3)
     count = len(world)
     moved = across @ jacobian if derivatives else jacobian[:, :, :2]
     return PointForces(

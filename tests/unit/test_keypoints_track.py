@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from mocap2ctrl.character.kinematics import clip_frames, clip_points, points_world
+from mocap2ctrl.character.kinematics import clip_frames, points_world
 from mocap2ctrl.character.landmarks import LANDMARKS, landmarks_of
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import body_shape, capsule_ends
@@ -16,7 +16,7 @@ from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.fit.batch import weights_of
 from mocap2ctrl.fit.judgement import TERMS
 from mocap2ctrl.fit.key import keypoint_arrays
-from mocap2ctrl.geometry.camera import project, to_camera
+from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
@@ -139,20 +139,33 @@ def test_the_term_enters_energy_gradient_and_matrix(evidence: Evidence, walk: Mo
 def test_energy_of_one_point_in_closed_form(
     character: Character, walk: MotionClip, pointed: Silhouettes, prior: PosePrior
 ) -> None:
-    """A point whose ray passes d metres beside it at its own depth costs c r^2 / 2 log(1 + d^2 / (r sigma)^2)."""
-    seen, d = pointed.keypoints, 0.12
+    """A point that is seen n pixels beside its place costs c r^2 / 2 log(1 + d^2 / (r sigma)^2), n pixels being d metres."""
+    seen, n = pointed.keypoints, 3.5
     assert seen is not None
     knee = seen.names.index("left_knee")
-    marks = landmarks_of(character, seen.names)
-    depth = to_camera(pointed.camera, clip_points(character, walk)[:, 7])[:, 2]
     pixels, confidence = np.array(seen.pixels), np.zeros(seen.confidence.shape)
     confidence[2, knee] = 0.7
-    pixels[2, knee, 0] += d / depth[2] * pointed.camera.matrix[0, 0]
+    pixels[2, knee] += [0.6 * n, -0.8 * n]
     moved = replace(pointed, keypoints=replace(seen, pixels=pixels, confidence=confidence))
-    found = forces(evidence_of(moved, character, prior), poses(walk), STANDARD, False)
-    expected = 0.7 * 0.5 * 4.0 * np.log1p((d / (2.0 * marks.sigma_m[knee])) ** 2)
-    assert character.evaluation_points[7].name == "left_knee"
+    evidence = evidence_of(moved, character, prior)
+    d, sigma = n / evidence.pixels_per_m, landmarks_of(character, ("left_knee",)).sigma_m[0]
+    expected = 0.7 * 0.5 * 4.0 * np.log1p((d / (2.0 * sigma)) ** 2)
+    found = forces(evidence, poses(walk), STANDARD, False)
     np.testing.assert_allclose(found.energy, np.where(np.arange(len(walk)) == 2, expected, 0.0), atol=1e-9)
+
+
+def test_coming_nearer_does_not_pay(evidence: Evidence, walk: MotionClip) -> None:
+    """Along its own ray a point costs the same at any depth, and a body whose points are all off does not gain by coming nearer."""
+    assert evidence.keypoints is not None
+    off = evidence.keypoints.slopes + np.array([0.1, 0.0])
+    wrong = replace(evidence, keypoints=evidence.keypoints._replace(slopes=off))
+    truth = poses(walk)
+    toward = np.array([0.0, -0.05, 0.0])  # the camera stands at negative y
+    here, nearer = (
+        forces(wrong, truth._replace(root_position=truth.root_position + s * toward), STANDARD, False).energy.sum()
+        for s in (0, 1)
+    )
+    assert nearer == pytest.approx(here, rel=0.01)
 
 
 def test_without_keypoints_nothing_changes_by_a_bit(
@@ -247,12 +260,12 @@ def terms_of(objective: Objective, rollouts: Rollouts) -> dict[str, TermValue]:
 def test_term_of_the_objective_is_a_mean_distance_in_cm(
     character: Character, walk: MotionClip, pointed: Silhouettes
 ) -> None:
-    """A body that is moved along the picture by 7 cm is 7 cm from its keypoints; along the rays, hardly at all."""
+    """A body that is moved along the picture by 7 cm is about 7 cm from its keypoints; along the rays, hardly at all."""
     objective = objective_of(character, walk, pointed)
     for shift, expected, tolerance in (
         ([0.0, 0.0, 0.0], 0.0, 1e-9),
-        ([0.07, 0.0, 0.0], 7.0, 1e-6),
-        ([0.0, 0.0, 0.07], 7.0, 1e-6),
+        ([0.07, 0.0, 0.0], 7.0, 0.4),
+        ([0.0, 0.0, 0.07], 7.0, 0.4),
         ([0.0, 0.07, 0.0], 0.0, 1.5),
     ):
         term = terms_of(objective, rollouts_of(character, walk, np.array(shift)))["keypoints"]
@@ -270,12 +283,13 @@ def test_frames_without_keypoints_do_not_count_and_a_diverged_body_is_the_worst(
     few = replace(pointed, keypoints=replace(pointed.keypoints, confidence=confidence))
     rollouts = rollouts_of(character, walk, np.array([0.07, 0.0, 0.0]))
     term = terms_of(objective_of(character, walk, few), rollouts)["keypoints"]
-    assert term.value == pytest.approx([7.0])
+    assert term.value == pytest.approx([7.0], abs=0.4)
+    first = term.per_frame[0, 0]
     assert np.isnan(term.per_frame[0, 3:]).all()
     positions = np.array(rollouts.positions)
     positions[0, 1:] = np.nan
     term = terms_of(objective_of(character, walk, few), replace(rollouts, positions=positions))["keypoints"]
-    assert term.value == pytest.approx([(7.0 + 2 * WORST_CM) / 3])
+    assert term.value == pytest.approx([(first + 2 * WORST_CM) / 3])
 
 
 def test_objective_without_keypoints_costs_nothing_and_changes_no_bit(
