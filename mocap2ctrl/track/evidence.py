@@ -75,7 +75,7 @@ class TrackWeights:
     alike: float = 0.15
     girth: float = 0.2
     length: float = 0.03
-    keypoints: float = 1.0
+    keypoints: float = 1.5
     keypoints_reach: float = 2.0
 
 

@@ -13,7 +13,7 @@ from mocap2ctrl.errors import KeypointsError
 from mocap2ctrl.geometry.masks import row_spans, signed_distances
 from mocap2ctrl.types import Array, Camera, Keypoints, Silhouettes
 from mocap2ctrl.video.decode import probe
-from mocap2ctrl.video.keypoints_files import Sighting, Sightings
+from mocap2ctrl.video.keypoints_files import Sightings
 from mocap2ctrl.video.mask_files import is_mask_spec, load_masks
 
 REACH = 0.07
@@ -44,27 +44,22 @@ def with_keypoints(
     Raises:
         KeypointsError: nothing in the file is of this part of the video, or of the person in it.
     """
-    count = len(silhouettes)
-    pixels, confidence = np.zeros((count, len(found.names), 2)), np.zeros((count, len(found.names)))
     chosen = _nearest_moments(silhouettes, found, source_fps)
     height = float(np.median(np.diff(row_spans(silhouettes.masks), axis=1)))
-    off, crowded = 0, 0
-    for frame, sighting in chosen.items():
-        people = np.array(sighting.people)
-        if not len(people) or not np.any(people[..., 2]):
-            continue
+    shape = len(silhouettes), len(found.names)
+    pixels, confidence = np.zeros((*shape, 2)), np.zeros(shape)
+    off = 0
+    for frame, people in chosen.items():
         places = _seen_by(silhouettes.camera, camera, people[..., :2], found.normalised)
         best = _person_on(silhouettes.masks[frame], places, people[..., 2], REACH * height)
-        crowded += len(people) > 1
         if best is None:
             off += 1
-            continue
-        pixels[frame], confidence[frame] = places[best], people[best, :, 2]
-    used = np.count_nonzero(confidence.any(axis=1))
-    if not used:
+        else:
+            pixels[frame], confidence[frame] = places[best], people[best, :, 2]
+    if off == len(chosen):
         raise KeypointsError(
-            f"{found.file}: in none of {len(chosen)} frames are the points on the person in the silhouettes; give keypoints of "
-            f"this very video, in its pixels ({camera.size[0]}x{camera.size[1]})"
+            f"{found.file}: in none of {off} frames are the points on the person in the silhouettes; give keypoints of this very "
+            f"video, in its pixels ({camera.size[0]}x{camera.size[1]})"
         )
     kept = np.flatnonzero(np.any(confidence, axis=0))
     points = Keypoints(
@@ -74,7 +69,8 @@ def with_keypoints(
         scale=float(camera.matrix[0, 0] / silhouettes.camera.matrix[0, 0]),
         provenance={"file": found.file.name, "kind": found.what},
     )
-    return replace(silhouettes, keypoints=points), _note(found, points, count, crowded, off)
+    crowded = sum(len(people) > 1 for people in chosen.values())
+    return replace(silhouettes, keypoints=points), _note(found, points, len(silhouettes), crowded, off)
 
 
 def _note(found: Sightings, points: Keypoints, count: int, crowded: int, off: int) -> str:
@@ -85,23 +81,24 @@ def _note(found: Sightings, points: Keypoints, count: int, crowded: int, off: in
     return text + (f"; {off} frames are left out, their points are off the person" if off else "")
 
 
-def _nearest_moments(silhouettes: Silhouettes, found: Sightings, source_fps: float) -> dict[int, Sighting]:
-    """The nearest moment to each silhouette, by its frame, where there is one."""
+def _nearest_moments(silhouettes: Silhouettes, found: Sightings, source_fps: float) -> dict[int, Array]:
+    """The people (P, K, 3) that were seen nearest in time to each silhouette, by its frame, where there are any."""
     start_s = float(silhouettes.provenance.get("start_s", 0.0))
     times = np.array([m.moment / source_fps if m.unit == "frame" else m.moment for m in found.moments])
     position = (times - start_s) * silhouettes.fps
-    frames = np.floor(position + 0.5).astype(int)
-    nearest: dict[int, int] = {}
+    frames = np.floor(position + 0.5)
+    nearest: dict[int, Array] = {}
     for i in np.argsort(np.abs(position - frames), kind="stable")[::-1]:  # the nearest last
         if 0 <= frames[i] < len(silhouettes):
-            nearest[int(frames[i])] = int(i)
-    if not nearest:
+            nearest[int(frames[i])] = found.moments[i].people
+    seen = {frame: people for frame, people in sorted(nearest.items()) if np.any(people[..., 2])}
+    if not seen:
         end_s = start_s + (len(silhouettes) - 1) / silhouettes.fps
         raise KeypointsError(
             f"{found.file}: holds keypoints from {times.min():.2f} to {times.max():.2f} s; the silhouettes run from {start_s:.2f} "
             f"to {end_s:.2f} s, choose another part with --time-range A B"
         )
-    return {frame: found.moments[i] for frame, i in sorted(nearest.items())}
+    return seen
 
 
 def _seen_by(working: Camera, own: Camera, places: Array, normalised: bool) -> Array:

@@ -217,8 +217,9 @@ def _trc(file: Path) -> Sightings:
     marks = {i: name for i, head in enumerate(columns[2:]) if (name := trc_landmark(head.strip())) is not None}
     if columns[:1] != ["Frame#"] or not marks:
         raise KeypointsError(f"{file}: is no TRC file with points of a body; {HOW}")
-    rows = [row for number, line in enumerate(lines[TRC_HEAD:]) if (row := _trc_row(file, number, line)) is not None]
-    places = np.array([[row[1][i : i + 2] for i in marks] for row in rows]) if rows else np.zeros((0, len(marks), 2))
+    width = max(marks) + 2
+    rows = [_trc_row(file, TRC_HEAD + i + 1, line, width) for i, line in enumerate(lines[TRC_HEAD:]) if line.strip()]
+    places = np.array([[row[i : i + 2] for i in marks] for _, row in rows]).reshape(len(rows), len(marks), 2)
     seen = np.isfinite(places).all(axis=-1) & np.any(places != 0, axis=-1)
     if not seen.any():
         raise KeypointsError(f"{file}: no point is seen in any frame")
@@ -229,14 +230,12 @@ def _trc(file: Path) -> Sightings:
     return Sightings(file, "TRC in pixels", tuple(marks.values()), moments, False)
 
 
-def _trc_row(file: Path, number: int, line: str) -> tuple[float, Array] | None:
-    """Time and numbers of a line; what is empty is NaN."""
-    if not line.strip():
-        return None
-    cells = line.split("\t")
-    width = 3 * ((len(cells) - 2 + 2) // 3)
+def _trc_row(file: Path, number: int, line: str, width: int) -> tuple[float, Array]:
+    """Time and the first `width` numbers of a line; what is empty, or cut off, is NaN."""
     try:
-        values = [float(cell) if cell.strip() else np.nan for cell in cells[1:]]
+        _, time_s, *values = (float(cell) if cell.strip() else np.nan for cell in line.split("\t"))
     except ValueError as error:
-        raise KeypointsError(f"{file}: line {TRC_HEAD + number + 1}: {error}") from error
-    return values[0], np.array(values[1:] + [np.nan] * (width - len(values) + 1))
+        raise KeypointsError(f"{file}: line {number}: {error}; expected frame, time and coordinates") from error
+    if not np.isfinite(time_s):
+        raise KeypointsError(f"{file}: line {number}: time is {time_s}; expected seconds")
+    return time_s, np.array((values + [np.nan] * width)[:width])

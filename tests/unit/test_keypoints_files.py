@@ -215,6 +215,28 @@ def test_trc_in_metres_is_refused(tmp_path: Path) -> None:
         read_keypoints(file)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1", "line 9: not enough values"),
+        ("1\t\t300", "line 9: time is nan"),
+        ("1\t0.07\tx", "line 9: could not convert"),
+    ],
+)
+def test_damaged_lines_of_a_trc_are_named(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "demo_px_person00.trc"
+    file.write_text(TRC + "\n" + line)
+    with pytest.raises(KeypointsError, match=message):
+        read_keypoints(file)
+
+
+def test_a_trc_that_is_cut_off_keeps_what_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "demo_px_person00.trc"
+    file.write_text(TRC + "2\t0.0667\t312.5\t222.0\t0.0\t30")
+    last = read_keypoints(file).moments[-1]
+    np.testing.assert_array_equal(last.people[0], [[312.5, 222, 1], [0, 0, 0], [0, 0, 0]])
+
+
 BAD: dict[str, tuple[Any, str]] = {
     "no JSON": ("{", "is no JSON"),
     "a number": (7, "holds no list of frames"),

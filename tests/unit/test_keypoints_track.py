@@ -125,11 +125,12 @@ def test_the_term_enters_energy_gradient_and_matrix(evidence: Evidence, walk: Mo
         equations(e, path, BODY, belief, MIDDLE, 2) for e in (evidence, replace(evidence, keypoints=None))
     )
     found = forces(evidence, path, BODY, True)
-    assert with_.parts["keypoints"] == pytest.approx(found.energy.sum())
+    factor = evidence.weights.keypoints
+    assert with_.parts["keypoints"] == pytest.approx(factor * found.energy.sum())
     assert {k: v for k, v in with_.parts.items() if k != "keypoints"} == without.parts
     size = with_.gradient.shape[1]
-    pulled = np.einsum("tn,tnd->td", found.force, found.jacobian)
-    stiff = np.einsum("tnd,tn,tne->tde", found.jacobian, found.stiffness, found.jacobian)
+    pulled = factor * np.einsum("tn,tnd->td", found.force, found.jacobian)
+    stiff = factor * np.einsum("tnd,tn,tne->tde", found.jacobian, found.stiffness, found.jacobian)
     np.testing.assert_allclose(with_.gradient - without.gradient, pulled[:, :size], atol=1e-6)
     np.testing.assert_allclose(with_.body - without.body, pulled[:, size:].sum(axis=0), atol=1e-6)
     np.testing.assert_allclose(with_.within - without.within, stiff[:, :size, :size], atol=1e-4)
