@@ -14,8 +14,10 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.fit.batch import weights_of
+from mocap2ctrl.fit.config import budget
 from mocap2ctrl.fit.judgement import TERMS
 from mocap2ctrl.fit.key import keypoint_arrays
+from mocap2ctrl.fit.video import track_key
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.motion.clips import resample
@@ -328,9 +330,11 @@ def test_keypoints_at_another_rate_are_those_of_the_nearest_frame(pointed: Silho
     np.testing.assert_array_equal(half.pixels, pointed.keypoints.pixels[::2])
 
 
-def test_keys_know_keypoints(pointed: Silhouettes) -> None:
+def test_keys_know_keypoints(pointed: Silhouettes, character: Character, prior: PosePrior) -> None:
     assert pointed.keypoints is not None
     assert keypoint_arrays(None) == ()
-    names, pixels, confidence = keypoint_arrays(pointed.keypoints)
-    assert (names.tobytes(), pixels.tobytes()) != (b"", b"")
-    assert confidence is pointed.keypoints.confidence
+    moved = replace(pointed, keypoints=replace(pointed.keypoints, pixels=pointed.keypoints.pixels + 1.0))
+    less = replace(pointed, keypoints=replace(pointed.keypoints, confidence=0.5 * pointed.keypoints.confidence))
+    plain = replace(pointed, keypoints=None)
+    keys = {track_key(seen, character, [prior], budget("quick")) for seen in (plain, pointed, moved, less)}
+    assert len(keys) == 4
