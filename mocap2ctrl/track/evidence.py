@@ -148,7 +148,7 @@ def evidence_of(
         sides=sides_of(character),
         soles=_soles(character),
         weights=weights or TrackWeights(),
-        keypoints=seen_points(silhouettes.keypoints, character, view, scale),
+        keypoints=seen_points(silhouettes.keypoints, character, view, scale, silhouettes.fps),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.character.landmarks import landmarks_of
 from mocap2ctrl.character.model import Character
@@ -13,6 +14,9 @@ from mocap2ctrl.track.outline import NEAREST_M
 from mocap2ctrl.track.tree import Points, Tree, points_with_jacobian
 from mocap2ctrl.types import Array, Keypoints
 
+STANDS_FOR_S = 0.2
+"""A frame of keypoints counts for the frames around it that have none, up to so many seconds before and after."""
+
 
 class SeenPoints(NamedTuple):
     """Keypoints as the energy takes them.
@@ -20,7 +24,7 @@ class SeenPoints(NamedTuple):
     Attributes:
         points: segments (K,) and places (K, 3) of the points on the body.
         slopes: (T, K, 2) of the rays on which they are seen: right and down for one forward, in the camera's frame.
-        confidence: (T, K) 0 where a point is not seen.
+        confidence: (T, K) 0 where a point is not seen; times the frames that it stands for.
         sigma_m: (K,) standard deviations, metres.
         depth_m: of the person, about: how far apart two points are in the picture is told in metres there.
     """
@@ -41,7 +45,7 @@ class SeenPoints(NamedTuple):
 
 
 def seen_points(
-    keypoints: Keypoints | None, character: Character, view: SeenBody, pixels_per_m: float
+    keypoints: Keypoints | None, character: Character, view: SeenBody, pixels_per_m: float, fps: float
 ) -> SeenPoints | None:
     """The arrays of `keypoints` on `character`, in pixels of `view`; None without keypoints, or where none is seen."""
     if keypoints is None or not keypoints.confidence.any():
@@ -49,7 +53,21 @@ def seen_points(
     marks = landmarks_of(character, keypoints.names)
     slopes = (keypoints.pixels - view.pinhole[2:]) / view.pinhole[:2]
     depth = float(view.pinhole[0] / pixels_per_m)
-    return SeenPoints((marks.segment, marks.local), slopes, np.array(keypoints.confidence), marks.sigma_m, depth)
+    counts = frames_stood_for(np.any(keypoints.confidence, axis=1), STANDS_FOR_S * fps)
+    return SeenPoints(
+        (marks.segment, marks.local), slopes, counts[:, None] * keypoints.confidence, marks.sigma_m, depth
+    )
+
+
+def frames_stood_for(seen: npt.NDArray[np.bool_], most: float) -> Array:
+    """(T,) how many frames each one with keypoints stands for: itself, and halfway to the next, at most `most` on each side."""
+    frames = np.flatnonzero(seen)
+    gaps = 0.5 * (np.diff(frames) - 1.0)
+    before = np.concatenate([[frames[0]], gaps])
+    after = np.concatenate([gaps, [len(seen) - 1.0 - frames[-1]]])
+    counts = np.zeros(len(seen))
+    counts[frames] = 1.0 + np.minimum(before, most) + np.minimum(after, most)
+    return counts
 
 
 class PointForces(NamedTuple):

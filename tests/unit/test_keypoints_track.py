@@ -29,7 +29,7 @@ from mocap2ctrl.objective.terms import Objective, TermValue, Weights, total
 from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
-from mocap2ctrl.track.keypoints import point_forces
+from mocap2ctrl.track.keypoints import frames_stood_for, point_forces
 from mocap2ctrl.track.path import Path as Poses
 from mocap2ctrl.track.path import sides_of
 from mocap2ctrl.track.start import first_paths
@@ -151,10 +151,20 @@ def test_energy_of_one_point_in_closed_form(
     pixels[2, knee] += [0.6 * n, -0.8 * n]
     moved = replace(pointed, keypoints=replace(seen, pixels=pixels, confidence=confidence))
     evidence = evidence_of(moved, character, prior)
+    alone = 1.0 + 2.0 + 5.0  # it stands for the two frames before it, and five after it
     d, sigma = n / evidence.pixels_per_m, landmarks_of(character, ("left_knee",)).sigma_m[0]
-    expected = 0.7 * 0.5 * 4.0 * np.log1p((d / (2.0 * sigma)) ** 2)
+    expected = alone * 0.7 * 0.5 * 4.0 * np.log1p((d / (2.0 * sigma)) ** 2)
     found = forces(evidence, poses(walk), STANDARD, False)
     np.testing.assert_allclose(found.energy, np.where(np.arange(len(walk)) == 2, expected, 0.0), atol=1e-9)
+
+
+def test_a_few_clicks_stand_for_the_frames_around_them() -> None:
+    seen = np.zeros(30, bool)
+    seen[[3, 8, 25]] = True
+    counts = frames_stood_for(seen, 6.0)
+    np.testing.assert_array_equal(counts[seen], [1 + 3 + 2, 1 + 2 + 6, 1 + 6 + 4])
+    assert not counts[~seen].any()
+    np.testing.assert_array_equal(frames_stood_for(np.ones(5, bool), 6.0), 1.0)
 
 
 def test_coming_nearer_does_not_pay(evidence: Evidence, walk: MotionClip) -> None:
