@@ -94,6 +94,7 @@ def fit(
     reference: Path | str | None = None,
     slowmo: float | None = None,
     belt: str | float | None = None,
+    keypoints: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -133,6 +134,8 @@ def fit(
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
         belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
             evident from feet that slide back. Motions are over the belt, as if it rested.
+        keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
+            TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -159,6 +162,7 @@ def fit(
         reference=reference,
         slowmo=slowmo,
         belt=belt,
+        keypoints=keypoints,
         height_m=height_m,
     )
     seen = is_video_input(source)
@@ -248,6 +252,7 @@ def _begin_video(
         as_masks=options.masks,
         slowmo=options.slowmo,
         height_m=options.height_m,
+        keypoints=options.keypoints,
         progress=on_preparation,
     )
     loaded = on_belt(loaded, belt)
@@ -270,6 +275,7 @@ def inspect(
     masks: bool = False,
     slowmo: float | None = None,
     belt: str | float | None = None,
+    keypoints: Path | str | None = None,
     workers: int | None = None,
     on_step: TellPreparation = lambda what, share: None,
 ) -> Inspection:
@@ -278,7 +284,7 @@ def inspect(
     Footage that a fit refuses is not refused here as long as its frames can be shown: `error` says why.
 
     Args:
-        source, height_m, time_range, fps, camera, background, person, masks, slowmo, belt: as for `fit`.
+        source, height_m, time_range, fps, camera, background, person, masks, slowmo, belt, keypoints: as for `fit`.
         workers: threads; they do not change the result.
         on_step: told what is being done, and the share of it that is done.
 
@@ -299,6 +305,7 @@ def inspect(
         masks=masks,
         slowmo=slowmo,
         belt=belt,
+        keypoints=keypoints,
         height_m=height_m,
     )
     refuse_options(source, "incremental", options)
@@ -323,6 +330,7 @@ def inspect(
             as_masks=masks,
             slowmo=slowmo,
             height_m=height_m,
+            keypoints=keypoints,
             progress=on_step,
         )
     except (VideoError, CameraError) as error:

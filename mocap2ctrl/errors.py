@@ -21,6 +21,10 @@ class CameraError(Mocap2CtrlError):
     """A camera file that is missing, incomplete or contradicts the video."""
 
 
+class KeypointsError(Mocap2CtrlError):
+    """A file of keypoints that cannot be read, or is not of the video that it is given for."""
+
+
 class PriorError(Mocap2CtrlError):
     """A pose prior that is missing, damaged or made for another character."""
 

@@ -165,6 +165,43 @@ class Camera:
 
 
 @dataclass(frozen=True, eq=False)
+class Keypoints:
+    """Where named points of a person's body are in each frame, as a detector, or somebody's clicks, say.
+
+    Attributes:
+        names: of K points, as in `character/landmarks.py`.
+        pixels: (T, K, 2) in pixels of the silhouettes; of no meaning where the confidence is 0.
+        confidence: (T, K) from 0, not seen, to 1.
+        scale: pixels of the video to one of the silhouettes', for errors in reports.
+        provenance: where they came from; plain JSON values.
+    """
+
+    names: tuple[str, ...]
+    pixels: Array
+    confidence: Array
+    scale: float = 1.0
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        count = len(self.names)
+        object.__setattr__(self, "confidence", frozen_array(self.confidence, (None, count), "keypoints' confidence"))
+        frames = len(self.confidence)
+        object.__setattr__(self, "pixels", frozen_array(self.pixels, (frames, count, 2), "keypoints' pixels"))
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise Mocap2CtrlError(f"keypoints' scale is {self.scale}; expected a positive number")
+        if np.any(self.confidence < 0) or np.any(self.confidence > 1):
+            raise Mocap2CtrlError("keypoints' confidence is outside 0 to 1")
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+    def at(self, frames: npt.ArrayLike) -> Keypoints:
+        """Those of some frames, by index (F,)."""
+        index = np.asarray(frames)
+        return replace(self, pixels=self.pixels[index], confidence=self.confidence[index])
+
+
+@dataclass(frozen=True, eq=False)
 class Silhouettes:
     """Where a person is in each frame of a video, with the camera that sees the masks.
 
@@ -176,6 +213,7 @@ class Silhouettes:
         provenance: where they came from; plain JSON values.
         ground_velocity: (2,) m/s along world x and y, of the ground that bears the person by the camera: a treadmill's belt.
             World positions of bodies are on that ground; the camera sees them moved by `carried`.
+        keypoints: points of the body in the same frames; None without.
     """
 
     name: str
@@ -184,6 +222,7 @@ class Silhouettes:
     camera: Camera
     provenance: Mapping[str, Any] = field(default_factory=dict)
     ground_velocity: Array = field(default_factory=lambda: np.zeros(2))
+    keypoints: Keypoints | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0):
@@ -197,6 +236,8 @@ class Silhouettes:
             )
         if self.camera.fisheye or np.any(self.camera.distortions):
             raise Mocap2CtrlError("the camera of silhouettes has lens distortion; undistort the masks first")
+        if self.keypoints is not None and len(self.keypoints) != len(masks):
+            raise Mocap2CtrlError(f"keypoints are of {len(self.keypoints)} frames, the masks of {len(masks)}")
         masks.setflags(write=False)
         object.__setattr__(self, "masks", masks)
 

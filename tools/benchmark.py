@@ -3,6 +3,7 @@
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is estimated
     python tools/benchmark.py camera --seeds 1 2 3          cameras that are estimated from the person's heads and feet
+    python tools/benchmark.py keypoints --seeds 1 2 3       tracks with and without 2D keypoints
     python tools/benchmark.py decoding                      how much faster than real time 1080p at 60 a second is read
     python tools/benchmark.py travel                        who travels, who stays, and how fast belts run
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
@@ -26,7 +27,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import cameras, carry, decoding, fits, loops, motions, physics, travel, videos, weizmann
+from benchmarks import cameras, carry, decoding, fits, keypoints, loops, motions, physics, travel, videos, weizmann
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
@@ -37,6 +38,7 @@ TABLES = {
     "decoding": Table(decoding.decoding, ("footage",), note=decoding.NOTE),
     "travel": Table(travel.travel, ("clip",), clips=travel.CLIPS, note=travel.NOTE),
     "camera": Table(cameras.cameras, ("walk",), clips=tuple(cameras.CASES), note=cameras.NOTE),
+    "keypoints": Table(keypoints.keypoints, ("video", "evidence"), clips=tuple(keypoints.CASES), note=keypoints.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

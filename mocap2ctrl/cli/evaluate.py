@@ -16,6 +16,8 @@ ROWS = (
     ("from the track", "track_error_cm", "cm"),
     ("silhouette overlap", "silhouette_iou", ""),
     ("the track's overlap", "track_silhouette_iou", ""),
+    ("off the keypoints", "keypoint_error_px", "px of the video"),
+    ("the track is off by", "track_keypoint_error_px", "px of the video"),
 )
 
 

@@ -16,6 +16,7 @@ EPILOG = """examples:
   mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml. Without a file
                                                        of that name it is sample footage, as are jump.mp4 and spinkick.mp4
   mocap2ctrl fit walk.mp4 --camera studio.toml:left --background empty.jpg --height 1.82
+  mocap2ctrl fit clip.mp4 --keypoints openpose_json/   points of the body beside the silhouettes
   mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
   mocap2ctrl fit walk.bvh
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships

@@ -32,6 +32,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     add_person(group)
     add_slowmo(group)
     add_belt_argument(group)
+    group.add_argument(
+        "--keypoints",
+        metavar="FILE|FOLDER",
+        help="2D points of the body: OpenPose, Sports2D, Pose2Sim, MediaPipe, or clicks on a few frames; see docs/keypoints.md",
+    )
     return group
 
 
@@ -69,4 +74,5 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "masks": options.masks,
         "slowmo": options.slowmo,
         "belt": options.belt,
+        "keypoints": options.keypoints,
     }

@@ -46,6 +46,8 @@ class Evaluation:
         track_error_cm: joint error against the track.
         track_joint_error_cm, track_root_aligned_error_cm, track_source_error_cm: the track's own errors against the reference:
             what seeing loses; what simulating loses is the rest.
+        keypoint_error_px, track_keypoint_error_px: mean reprojection error of a video's keypoints, in its pixels, of the controller
+            and of the track; None without keypoints.
     """
 
     joint_error_cm: float | None
@@ -60,6 +62,8 @@ class Evaluation:
     track_joint_error_cm: float | None = None
     track_root_aligned_error_cm: float | None = None
     track_source_error_cm: float | None = None
+    keypoint_error_px: float | None = None
+    track_keypoint_error_px: float | None = None
 
 
 def verdict(evaluation: Evaluation) -> str:

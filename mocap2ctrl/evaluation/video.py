@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_points
+from mocap2ctrl.evaluation.keypoints import keypoint_error_px
 from mocap2ctrl.evaluation.metrics import Evaluation, Ground, fall_time, judged_seconds, mean_errors, source_error
 from mocap2ctrl.evaluation.reference import Reference, at_rate
 from mocap2ctrl.evaluation.replay import Replay
@@ -65,6 +66,8 @@ def evaluate_video(capture: Capture, replay: Replay, reference: Reference | None
         silhouette_iou=silhouette_iou(capture.character, replay.clip, capture.girth, capture.silhouettes),
         track_silhouette_iou=silhouette_iou(capture.character, capture.reference, capture.girth, capture.silhouettes),
         track_error_cm=mean_errors(replay.points, track_points)[0],
+        keypoint_error_px=keypoint_error_px(capture.character, replay.clip, capture.silhouettes),
+        track_keypoint_error_px=keypoint_error_px(capture.character, capture.reference, capture.silhouettes),
     )
     return evaluation if reference is None else _with_reference(evaluation, replay.points, track_points, reference, fps)
 

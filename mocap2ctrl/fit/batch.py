@@ -14,6 +14,7 @@ from mocap2ctrl.fit.judgement import TERMS, Judgement
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, decode
 from mocap2ctrl.fit.worker import Task
+from mocap2ctrl.objective.terms import Objective
 from mocap2ctrl.types import Array
 
 
@@ -84,6 +85,15 @@ def optimise(
     return [search.result() for search in searches]
 
 
+def weights_of(objective: Objective) -> Array:
+    """(N,) factors of the first N of `TERMS`: all, or without keypoints all but these.
+
+    What there is no evidence for is left out, not multiplied by 0: a longer sum has another order, and other bits.
+    """
+    names = TERMS if objective.rays is not None else TERMS[: TERMS.index("keypoints")]
+    return np.array([getattr(objective.weights, name) for name in names])
+
+
 class _Best(NamedTuple):
     """The best parameter vector so far, its cost and its unweighted terms."""
 
@@ -98,7 +108,7 @@ class _ProblemSearch:
     def __init__(self, evaluator: Evaluator, problem: Problem, rng: np.random.Generator, first_sigma: float) -> None:
         self.problem = problem
         self._character, self._prior = evaluator.engine.character, evaluator.prior
-        self._weights = np.array([getattr(evaluator.objective.weights, name) for name in TERMS])
+        self._weights = weights_of(evaluator.objective)
         self._spec = evaluator.spec(problem)
         self._search = Search(len(self._spec), rng, first_sigma)
         self._asked = np.zeros((0, len(self._spec)))
@@ -111,7 +121,7 @@ class _ProblemSearch:
 
     def tell(self, judgement: Judgement) -> None:
         """What it came to."""
-        costs = judgement.terms @ self._weights
+        costs = judgement.terms[:, : len(self._weights)] @ self._weights
         self._search.tell(costs)
         j = int(np.argmin(costs))
         found = _Best(float(costs[j]), self._asked[j], judgement.terms[j])

@@ -17,12 +17,12 @@ METHODS = ("incremental", "batch", "growth")
 
 def video_weights() -> Weights:
     """Lambda of a fit that follows a video's track and is judged by silhouettes."""
-    return Weights(silhouette=60.0, markers=1.0, velocity=1.0, contact=0.2)
+    return Weights(silhouette=60.0, markers=1.0, velocity=1.0, contact=0.2, keypoints=1.0)
 
 
 def growth_weights() -> Weights:
     """Lambda of growth from silhouettes alone."""
-    return Weights(silhouette=60.0, markers=0.0, velocity=0.0, contact=0.2)
+    return Weights(silhouette=60.0, markers=0.0, velocity=0.0, contact=0.2, keypoints=1.0)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ class Options:
         slowmo: how often slower than life a video plays; None: what the file says, or 1.
         belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
         height_m: of the person, if it was given.
+        keypoints: a file or folder of points of the body in a video's frames.
     """
 
     prior: str = "auto"
@@ -64,9 +65,10 @@ class Options:
     slowmo: float | None = None
     belt: str | float | None = None
     height_m: float | None = None
+    keypoints: Path | str | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo", "belt")
+VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo", "belt", "keypoints")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.types import Array
 
-TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette")
+TERMS = ("markers", "velocity", "stability", "prior", "contact", "silhouette", "keypoints")
 
 
 LARGE, SMALL = 6, 3

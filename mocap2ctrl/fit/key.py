@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.types import Camera
+from mocap2ctrl.types import Camera, Keypoints
 
 
 def digest_of(settings: Mapping[str, Any], arrays: Iterable[npt.NDArray[Any]]) -> bytes:
@@ -24,3 +24,10 @@ def digest_of(settings: Mapping[str, Any], arrays: Iterable[npt.NDArray[Any]]) -
 def camera_arrays(camera: Camera) -> tuple[npt.NDArray[np.float64], ...]:
     """What silhouettes depend on of the ideal pinhole that sees them."""
     return camera.matrix, camera.rotation, camera.translation
+
+
+def keypoint_arrays(keypoints: Keypoints | None) -> tuple[npt.NDArray[Any], ...]:
+    """What a result depends on of keypoints; nothing without."""
+    if keypoints is None:
+        return ()
+    return np.array(keypoints.names, dtype=np.str_), keypoints.pixels, keypoints.confidence

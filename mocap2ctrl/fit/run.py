@@ -24,7 +24,7 @@ from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.divergence_log import DivergenceLog
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.key import camera_arrays, digest_of
+from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
@@ -115,7 +115,7 @@ def fit_capture(
         pool = stack.enter_context(EvaluationPool(setup, crew, journal, DivergenceLog(capture)))
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
-        watch = _Watch(log, on_progress, begun, capture.silhouettes is not None)
+        watch = _Watch(log, on_progress, begun, capture)
         try:
             for stage in _stages(pool, capture, watch.generation):
                 best = stage
@@ -232,8 +232,8 @@ def _key(capture: Capture) -> bytes:
     if isinstance(capture.prior, PosePrior):
         arrays += [capture.prior.basis, capture.prior.mean, capture.prior.sigma]
     if capture.silhouettes is not None:
-        arrays += [capture.silhouettes.masks, *camera_arrays(capture.silhouettes.camera)]
-        arrays.append(capture.silhouettes.ground_velocity)
+        seen = capture.silhouettes
+        arrays += [seen.masks, *camera_arrays(seen.camera), seen.ground_velocity, *keypoint_arrays(seen.keypoints)]
     return digest_of(settings, arrays)
 
 
@@ -262,8 +262,12 @@ class _Log:
 class _Watch:
     """Turns what optimisers tell into log lines and progress."""
 
-    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float, seen: bool) -> None:
-        self._log, self._tell, self._begun, self._seen = log, on_progress, begun, seen
+    def __init__(self, log: _Log, on_progress: Callable[[FitProgress], None], begun: float, capture: Capture) -> None:
+        self._log, self._tell, self._begun = log, on_progress, begun
+        seen = capture.silhouettes
+        self._seen = seen is not None
+        evidence = {"silhouette": self._seen, "keypoints": seen is not None and seen.keypoints is not None}
+        self._silent = {name for name, there in evidence.items() if not there}
         self._finished, self._stages, self._states, self._logged = 0, 1, 1, 0.0
 
     def generation(self, g: Generation) -> None:
@@ -278,7 +282,7 @@ class _Watch:
                 evaluations=g.evaluations,
                 diverged=g.diverged,
                 cost=g.cost,
-                terms={name: value for name, value in g.terms.items() if self._seen or name != "silhouette"},
+                terms={name: value for name, value in g.terms.items() if name not in self._silent},
             )
         self._stages = max(self._stages, g.stages)
         within = (self._finished + g.generation / g.generations) / self._stages

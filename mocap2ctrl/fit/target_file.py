@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from mocap2ctrl.character.landmarks import LANDMARKS
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError, Mocap2CtrlError
 from mocap2ctrl.files import write_arrays
-from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
+from mocap2ctrl.types import Array, Camera, Keypoints, Masks, MotionClip, Silhouettes
 
-FORMAT = 2
-READABLE = (1, 2)
-"""Format 1 has no silhouettes."""
+FORMAT = 3
+READABLE = (1, 2, 3)
+"""Format 1 has no silhouettes, format 2 no keypoints."""
 
 GIRTH_RANGE = (0.1, 10.0)
 UNIT_TOLERANCE = 1e-3
@@ -67,6 +68,7 @@ def save_target(path: Path, target: Target, character: Character) -> None:
             "silhouettes_provenance_json": json.dumps(dict(seen.provenance)),
             "ground_velocity_m_s": seen.ground_velocity,
             "girth": target.girth,
+            **_keypoint_entries(seen.keypoints),
         }
     write_arrays(path, {name: np.array(value) for name, value in arrays.items()})
 
@@ -150,6 +152,33 @@ def _silhouettes(data: Mapping[str, Any], path: Path, camera: Camera) -> Silhoue
         camera=camera,
         provenance=provenance,
         ground_velocity=data.get("ground_velocity_m_s", np.zeros(2)),
+        keypoints=_keypoints(data, path) if "keypoints_names" in data else None,
+    )
+
+
+def _keypoint_entries(seen: Keypoints | None) -> dict[str, Any]:
+    if seen is None:
+        return {}
+    return {
+        "keypoints_names": list(seen.names),
+        "keypoints_px": seen.pixels,
+        "keypoints_confidence": seen.confidence,
+        "keypoints_scale": seen.scale,
+        "keypoints_provenance_json": json.dumps(dict(seen.provenance)),
+    }
+
+
+def _keypoints(data: Mapping[str, Any], path: Path) -> Keypoints:
+    names = tuple(str(name) for name in data["keypoints_names"])
+    unknown = [name for name in names if name not in LANDMARKS]
+    if unknown:
+        raise CaptureError(f"{path}: keypoints_names holds {unknown[0]!r}; known are {', '.join(LANDMARKS)}")
+    return Keypoints(
+        names=names,
+        pixels=data["keypoints_px"],
+        confidence=data["keypoints_confidence"],
+        scale=float(data["keypoints_scale"]),
+        provenance=_mapping(data, "keypoints_provenance_json", path),
     )
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import mocap2ctrl
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
 from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
-from mocap2ctrl.fit.key import camera_arrays, digest_of
+from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.prior.pca import PosePrior
@@ -133,6 +134,11 @@ def track_key(silhouettes: Silhouettes, character: Character, priors: Sequence[P
         "fps": silhouettes.fps,
         "masks": silhouettes.masks.shape,
     }
-    known = [array for prior in priors for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars)]
-    ground, masks = silhouettes.ground_velocity, np.packbits(silhouettes.masks)
-    return digest_of(settings, [*camera_arrays(silhouettes.camera), ground, *known, masks])
+    arrays: list[npt.NDArray[Any]] = [
+        *camera_arrays(silhouettes.camera),
+        *(array for prior in priors for array in (prior.basis, prior.mean, prior.sigma, prior.exemplars)),
+        np.packbits(silhouettes.masks),
+        silhouettes.ground_velocity,
+        *keypoint_arrays(silhouettes.keypoints),
+    ]
+    return digest_of(settings, arrays)

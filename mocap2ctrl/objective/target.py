@@ -10,7 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, evaluation_points, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.masks import masks_at_rate
-from mocap2ctrl.types import Array, Camera, Masks, MotionClip, Silhouettes
+from mocap2ctrl.types import Array, Camera, Keypoints, Masks, MotionClip, Silhouettes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,7 @@ class SilhouetteTarget:
         camera: the ideal pinhole that sees them.
         carried: (T, 3) how far the ground has moved by the camera since time 0, metres.
         girth: factor on the radii of the character's shape that makes it as stout as the person.
+        keypoints: points of the body in the same frames; None without.
     """
 
     fps: float
@@ -59,6 +60,7 @@ class SilhouetteTarget:
     camera: Camera
     carried: Array
     girth: float = 1.0
+    keypoints: Keypoints | None = None
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -74,7 +76,11 @@ def silhouette_target(silhouettes: Silhouettes, girth: float, fps: float) -> Sil
     """Silhouettes of any rate at `fps`."""
     masks = masks_at_rate(silhouettes.masks, silhouettes.fps, fps)
     carried = silhouettes.carried(np.arange(len(masks)) / fps)
-    return SilhouetteTarget(fps, masks, silhouettes.camera, carried, girth)
+    points = silhouettes.keypoints
+    if points is not None:  # those of the nearest frame: between two, left and right may have been taken for each other
+        frames = np.rint(np.arange(len(masks)) * silhouettes.fps / fps).astype(int)
+        points = points.at(np.minimum(frames, len(points) - 1))
+    return SilhouetteTarget(fps, masks, silhouettes.camera, carried, girth, points)
 
 
 def joint_error(simulated: Array, reference: Array) -> Array:

@@ -1,8 +1,8 @@
 """The cost terms of Eq. (8), each a function of rollouts and target; `Objective` weighs and adds them.
 
 Units. Markers are judged by mean squared distances in cm^2, so their root is a distance in cm; silhouettes by the mean of
-Eq. (9), 0 to 2. The paper sums over frames and markers instead; with a fixed window this is the same up to a constant factor,
-which the weights hold.
+Eq. (9), 0 to 2; keypoints, of which some are wrong by much, by mean distances in cm. The paper sums over frames and markers
+instead; with a fixed window this is the same up to a constant factor, which the weights hold.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.kinematics import marker_layout
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
+from mocap2ctrl.objective.keypoints import Rays, ray_distances, rays_of
 from mocap2ctrl.objective.markers import mean_squared_distances, points_of
 from mocap2ctrl.objective.silhouettes import View, silhouette_distances, view_of
 from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
@@ -40,6 +41,7 @@ class Weights:
         prior: of parameters outside their ranges, per spread.
         contact: of each contact change beyond the first between two state changes.
         silhouette: of Eq. (9); without silhouettes it has nothing to weigh.
+        keypoints: of the distance of points of the body from where they were seen, per cm; without any it has nothing to weigh.
     """
 
     markers: float = 1.0
@@ -48,6 +50,7 @@ class Weights:
     prior: float = 1.0
     contact: float = 0.2
     silhouette: float = 0.0
+    keypoints: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,15 @@ class Objective:
         return None if self.silhouettes is None else view_of(self.character, self.silhouettes)
 
     @cached_property
+    def rays(self) -> Rays | None:
+        """The keypoints as directions from the camera; None without."""
+        seen = self.silhouettes
+        if seen is None or seen.keypoints is None:
+            return None
+        frames = np.minimum(np.arange(len(seen.keypoints)), len(self.target) - 1)
+        return rays_of(self.character, seen.camera, seen.keypoints, self.target.com[frames], seen.carried)
+
+    @cached_property
     def _markers(self) -> tuple[npt.NDArray[np.int64], Array]:
         """Segments and places of the character's markers."""
         return marker_layout(self.character)
@@ -115,6 +127,7 @@ class Objective:
         evidence = max(min(end_frame + 1, len(self.target)) - first_frame, 0)
         squared = self.marker_distances(rollouts, first_frame, end_frame)
         masks = self.mask_distances(rollouts, first_frame, end_frame)
+        points = self.keypoint_distances(rollouts, first_frame, first_frame + evidence)
         drift = self.predicted_drift(rollouts, first_frame, min(end_frame, len(self.target) - 1))
         beyond = self._held(squared[:, evidence:], masks[:, evidence:])
         squared, masks = squared[:, :evidence], masks[:, :evidence]
@@ -129,6 +142,7 @@ class Objective:
             TermValue("prior", "spreads", w.prior, penalty, empty),
             TermValue("contact", "changes", w.contact, self.extra_contact_changes(rollouts), empty),
             TermValue("silhouette", "1", w.silhouette, _mean_over_evidence(masks), masks),
+            TermValue("keypoints", "cm", w.keypoints, _mean_over_evidence(points), points),
         )
 
     def _held(self, squared: Array, masks: Array) -> Array:
@@ -148,6 +162,14 @@ class Objective:
         frames = np.arange(first_frame, end_frame + 1)
         frames = np.where(frames < len(self.silhouettes), frames, self.silhouettes.last_seen)
         return silhouette_distances(self.view, rollouts.positions[:, rows], rollouts.orientations[:, rows], frames)
+
+    def keypoint_distances(self, rollouts: Rollouts, first_frame: int, stop_frame: int) -> Array:
+        """(P, F) mean distance in cm from the keypoints of each frame before `stop_frame`, NaN without; (P, 0) without any."""
+        if self.rays is None:
+            return np.empty((len(rollouts.positions), 0))
+        rows = slice(first_frame - rollouts.first_frame, stop_frame - rollouts.first_frame)
+        frames = np.minimum(np.arange(first_frame, stop_frame), len(self.rays.shares) - 1)
+        return ray_distances(self.rays, rollouts.positions[:, rows], rollouts.orientations[:, rows], frames)
 
     def marker_distances(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
         """(P, F) mean squared marker distance of each frame of the window, cm^2 (Eq. 10, 11).
@@ -204,5 +226,8 @@ def _mean_over_evidence(distances: Array) -> Array:
 
 
 def total(terms: tuple[TermValue, ...]) -> Array:
-    """(P,) the weighted sum E of Eq. (8)."""
-    return np.asarray(np.sum([t.weight * t.value for t in terms], axis=0))
+    """(P,) the weighted sum E of Eq. (8), term by term, so that one of value 0 changes no bit."""
+    values = np.zeros(len(terms[0].value))
+    for term in terms:
+        values = values + term.weight * term.value
+    return np.asarray(values)

@@ -38,6 +38,7 @@ TERM_UNITS = {
     "prior": "spreads",
     "contact": "changes",
     "silhouette": "0 to 2",
+    "keypoints": "cm",
 }
 
 
@@ -127,10 +128,15 @@ def _accuracy(evaluation: Evaluation, *, from_video: bool) -> dict[str, Value]:
     if not from_video:
         return errors
     errors["track_joint_error_cm"] = evaluation.track_joint_error_cm
+    keypoints = {
+        "keypoint_error_px": evaluation.keypoint_error_px,
+        "track_keypoint_error_px": evaluation.track_keypoint_error_px,
+    }
     seen: dict[str, Value] = {
         "silhouette_iou": evaluation.silhouette_iou,
         "track_silhouette_iou": evaluation.track_silhouette_iou,
         "track_error_cm": evaluation.track_error_cm,
+        **{name: value for name, value in keypoints.items() if value is not None},
         "joint_error_cm": evaluation.joint_error_cm,
     }
     return seen | {name: value for name, value in errors.items() if value is not None}

@@ -36,6 +36,8 @@ NUMBERS: dict[str, Headline] = {
     "silhouette_iou": Headline("silhouette overlap", "", "{:.3f}", "intersection over union, mean over frames"),
     "track_silhouette_iou": Headline("the track's overlap", "", "{:.3f}", "of the motion that the controller follows"),
     "track_error_cm": Headline("distance from the track", "cm", "{:.1f}", "controller to track: not an accuracy"),
+    "keypoint_error_px": Headline("off the keypoints", "px", "{:.1f}", "mean over points, pixels of the video"),
+    "track_keypoint_error_px": Headline("the track is off by", "px", "{:.1f}", "the same of the track"),
     "joint_error_cm": Headline("joint error", "cm", "{:.1f}", "15 joints, all frames, not aligned"),
     "root_aligned_error_cm": Headline("root-aligned error", "cm", "{:.1f}"),
     "source_error_cm": Headline("error against the source", "cm", "{:.1f}", "its own joints, other proportions"),

@@ -75,6 +75,12 @@ def camera_facts(scene: Scene, track: MotionClip) -> dict[str, str]:
     if seen.ground_velocity.any():
         speed = float(np.linalg.norm(seen.ground_velocity))
         rows["moving belt"] = f"{speed:.2f} m/s; motions are over the belt, as if it rested"
+    if seen.keypoints is not None:
+        points, source = seen.keypoints.confidence > 0, seen.keypoints.provenance
+        rows["keypoints"] = (
+            f"{source.get('kind', 'of unknown kind')}, {np.count_nonzero(points.any(axis=1))} of {len(seen)} frames, "
+            f"{np.count_nonzero(points)} points"
+        )
     if scene.footage is not None:
         rows["frames"] = f"{camera.size[0]} × {camera.size[1]} pixels, {field_of_view(camera):.0f}° wide"
     return rows

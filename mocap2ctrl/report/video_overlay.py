@@ -10,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.files import replacing
 from mocap2ctrl.report.ground import Image
+from mocap2ctrl.report.keypoints import draw_keypoints
 from mocap2ctrl.report.overlay import CAPTION_SHARE, STRIP, draw_strip, encode_h264
 from mocap2ctrl.report.performer import Performer
 from mocap2ctrl.report.scene import Scene, Size, dimmed, draw_outline, greyed
@@ -96,6 +97,8 @@ def _panels(
         seen, behind = greyed(seen), greyed(behind)
     elif scene.footage is not None:
         draw_outline(seen, scene.distances(frame, part, size))
+    if not over:
+        draw_keypoints(seen, scene, frame, part, size)
     performer.draw(behind, scene, part, frames)
     name, plain = ("silhouettes", True) if scene.footage is None else ("video", False)
     height = max(11, size[1] // 30)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, softness_px
+from mocap2ctrl.track.keypoints import point_forces
 from mocap2ctrl.track.outline import outline_equations
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.tree import BODY, ROOT, points_with_jacobian
@@ -106,19 +107,17 @@ def equations(
     _facing(evidence, path, result)
     _symmetry(evidence, path, belief.alike, result)
     _feet(evidence, path, body, belief, result)
+    _keypoints(evidence, path, body, result)
     return result
 
 
 def _outline(
     evidence: Evidence, path: Path, body: Array, tau_m: float, pixel_step: int, derivatives: bool
 ) -> Equations:
-    """Squared differences of soft masks, as many as there are independent pieces of outline.
-
-    An outline that is off by d makes half a sum of squares of d^2 / (12 tau) for each pixel of its length.
-    """
-    w, count, size = evidence.weights, path.frames, ROOT + path.angles.shape[1]
+    """Squared differences of soft masks, as many as there are independent pieces of outline."""
+    count, size = path.frames, ROOT + path.angles.shape[1]
     tau = softness_px(tau_m, evidence.pixels_per_m)
-    factor = 6.0 * tau / (w.outline_m**2 * w.outline_length_m * evidence.pixels_per_m**3)
+    factor = evidence.outline_factor(tau)
     energy, gradient, matrix = outline_equations(
         *(evidence.tree, evidence.view, body, *path, evidence.shifts, evidence.soft[tau_m], evidence.seen),
         *(tau, pixel_step, derivatives),
@@ -255,6 +254,26 @@ def _products(a: Array, b: Array) -> Array:
     left = a.reshape(len(a), -1, a.shape[-1])
     right = b.reshape(len(b), -1, b.shape[-1])
     return np.asarray(left.transpose(0, 2, 1) @ right)
+
+
+def _keypoints(evidence: Evidence, path: Path, body: Array, result: Equations) -> None:
+    """Points of the body that are where a detector, or somebody's clicks, saw them; no term without them."""
+    if evidence.keypoints is None:
+        return
+    w = evidence.weights
+    found = point_forces(
+        evidence.keypoints,
+        evidence.tree,
+        evidence.view,
+        body,
+        path,
+        evidence.shifts,
+        w.keypoints_reach,
+        result.derivatives,
+    )
+    result.parts["keypoints"] = w.keypoints * float(found.energy.sum())
+    if result.derivatives:
+        _add_heights(result, w.keypoints * found.force, w.keypoints * found.stiffness, found.jacobian)
 
 
 def _travel(evidence: Evidence, path: Path, belief: Belief, result: Equations) -> None:

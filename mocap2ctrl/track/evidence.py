@@ -11,6 +11,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import SeenBody, seen_body
 from mocap2ctrl.geometry.masks import row_spans, signed_distances
 from mocap2ctrl.prior.pca import PosePrior
+from mocap2ctrl.track.keypoints import SeenPoints, seen_points
 from mocap2ctrl.track.outline import softened
 from mocap2ctrl.track.path import Sides, sides_of
 from mocap2ctrl.track.pose_gaussian import PoseGaussian, pose_gaussian
@@ -52,6 +53,8 @@ class TrackWeights:
         symmetry: between the angles of left and right arm, while the legs do the same, radians.
         alike: between the angles of legs that do the same, radians.
         slip_speed: how fast a foot must be to be certainly not standing, m/s.
+        keypoints: factor on the energy of keypoints, whose standard deviations are the landmarks' own.
+        keypoints_reach: standard deviations beyond which a keypoint is rather a mistake.
     """
 
     outline_m: float = 0.04
@@ -72,6 +75,8 @@ class TrackWeights:
     alike: float = 0.15
     girth: float = 0.2
     length: float = 0.03
+    keypoints: float = 1.5
+    keypoints_reach: float = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,7 @@ class Evidence:
         sides: of the body.
         soles: segments (N,), points (N, 3) and radii (N,) of the soles.
         weights: how much each counts.
+        keypoints: points of the body that were seen; None without.
     """
 
     tree: Tree
@@ -102,6 +108,7 @@ class Evidence:
     sides: Sides
     soles: tuple[npt.NDArray[np.int64], Array, Array]
     weights: TrackWeights = field(default_factory=TrackWeights)
+    keypoints: SeenPoints | None = None
 
     @property
     def shifts(self) -> Array:
@@ -112,12 +119,22 @@ class Evidence:
         """The same backwards in time."""
         soft = {tau_m: np.ascontiguousarray(masks[::-1]) for tau_m, masks in self.soft.items()}
         seen, carried = np.ascontiguousarray(self.seen[::-1]), np.ascontiguousarray(self.carried[::-1])
-        return replace(self, soft=soft, seen=seen, carried=carried)
+        points = None if self.keypoints is None else self.keypoints.reversed()
+        return replace(self, soft=soft, seen=seen, carried=carried, keypoints=points)
 
     def window(self, begin: int, end: int) -> Evidence:
         """The same for frames `begin` up to `end`."""
         soft = {tau_m: masks[begin:end] for tau_m, masks in self.soft.items()}
-        return replace(self, soft=soft, seen=self.seen[begin:end], carried=self.carried[begin:end])
+        points = None if self.keypoints is None else self.keypoints.window(begin, end)
+        return replace(self, soft=soft, seen=self.seen[begin:end], carried=self.carried[begin:end], keypoints=points)
+
+    def outline_factor(self, tau_px: float) -> float:
+        """What squared differences of soft masks are multiplied by to be an energy.
+
+        An outline that is off by d makes half a sum of squares of d^2 / (12 tau) for each pixel of its length.
+        """
+        w = self.weights
+        return 6.0 * tau_px / (w.outline_m**2 * w.outline_length_m * self.pixels_per_m**3)
 
 
 def evidence_of(
@@ -127,9 +144,10 @@ def evidence_of(
     seen = np.asarray(silhouettes.masks.any(axis=(1, 2)))
     scale = float(np.median(np.diff(row_spans(silhouettes.masks), axis=1))) / character.height_m
     distances = signed_distances(silhouettes.masks)
+    view = seen_body(character, silhouettes.camera)
     return Evidence(
         tree=tree_of(character),
-        view=seen_body(character, silhouettes.camera),
+        view=view,
         fps=silhouettes.fps,
         soft={tau_m: softened(distances, softness_px(tau_m, scale)) for tau_m in SOFTNESS_M},
         seen=seen,
@@ -139,6 +157,7 @@ def evidence_of(
         sides=sides_of(character),
         soles=_soles(character),
         weights=weights or TrackWeights(),
+        keypoints=seen_points(silhouettes.keypoints, character, view, scale, silhouettes.fps),
     )
 
 

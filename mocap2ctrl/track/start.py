@@ -13,6 +13,7 @@ from mocap2ctrl.geometry.camera import camera_centre, on_plane, rays, to_camera
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.track.evidence import FAR, Evidence, softness_px
+from mocap2ctrl.track.keypoints import point_forces
 from mocap2ctrl.track.outline import outline_equations
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.types import Array, Masks, Silhouettes
@@ -105,13 +106,16 @@ def _shifts(masks: Masks, middle: Array, position: Array, silhouettes: Silhouett
 
 
 def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
-    """(N,) outline energies of N poses, where they are seen, against frame `first`."""
+    """(N,) energies of N poses, where they are seen, against frame `first`: of the outline and of keypoints, if there are any."""
     soft = np.ascontiguousarray(
         np.broadcast_to(evidence.soft[FAR][first], (poses.frames, *evidence.soft[FAR].shape[1:]))
     )
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen, shifts = np.ones(poses.frames, bool), np.tile(evidence.view.shift, (poses.frames, 1))
-    energy, _, _ = outline_equations(
-        evidence.tree, evidence.view, np.ones(4), *poses, shifts, soft, seen, tau, 2, False
-    )
-    return np.asarray(energy)
+    body = np.ones(4)
+    energy, _, _ = outline_equations(evidence.tree, evidence.view, body, *poses, shifts, soft, seen, tau, 2, False)
+    if evidence.keypoints is None:
+        return np.asarray(energy)
+    points, reach = evidence.keypoints.window(first, first + 1), evidence.weights.keypoints_reach
+    found = point_forces(points, evidence.tree, evidence.view, body, poses, shifts, reach, False)
+    return np.asarray(evidence.outline_factor(tau) * energy + evidence.weights.keypoints * found.energy)

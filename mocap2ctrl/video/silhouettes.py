@@ -20,6 +20,8 @@ from mocap2ctrl.video.camera_file import camera_beside, camera_for_size, load_ca
 from mocap2ctrl.video.choice import person_at
 from mocap2ctrl.video.decode import Image, Progress, probe
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
+from mocap2ctrl.video.keypoints import source_clock, with_keypoints
+from mocap2ctrl.video.keypoints_files import read_keypoints
 from mocap2ctrl.video.mask_files import holds_masks
 from mocap2ctrl.video.region import undistortion, working_region
 from mocap2ctrl.video.samples import VIDEO, shipped_file
@@ -69,6 +71,7 @@ def load_silhouettes(
     as_masks: bool = False,
     slowmo: float | None = None,
     height_m: float | None = None,
+    keypoints: str | Path | None = None,
     progress: Progress | None = None,
 ) -> LoadedSilhouettes:
     """Reads a video or masks, and the camera that saw them; where there is none, it is estimated from the person's heads and feet.
@@ -86,12 +89,15 @@ def load_silhouettes(
         as_masks: a video is one of masks, white = person, whether or not it looks like that.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
         height_m: of the person, if it is known, for a camera that has to be estimated.
+        keypoints: a file or folder of points of the body in the same frames; see `read_keypoints`.
         progress: told how far it is.
 
     Raises:
         VideoError: the input cannot be used; says why and what to do.
         CameraError: the camera cannot be used, or is not of this input.
+        KeypointsError: the keypoints cannot be read, or are not of this input.
     """
+    points = None if keypoints is None else read_keypoints(keypoints)  # a bad file is told before the long work
     shipped = shipped_file(spec, VIDEO)
     spec, at = spec if shipped is None else shipped, person_at(person)
     if holds_masks(spec, insist=as_masks):
@@ -120,6 +126,10 @@ def load_silhouettes(
         seen = seen_by(found, given[0], input_file(spec), given[1])
     else:
         seen = seen_without_camera(found, input_file(spec), height_m)
+    if points is not None:
+        own = camera_for_size(seen.frames_camera if given is None else given[0], found.source_size)
+        silhouettes, told = with_keypoints(seen.silhouettes, points, own, source_clock(spec, fps, slowmo))
+        seen = replace(seen, silhouettes=silhouettes, notes=(*seen.notes, told))
     return seen if shipped is None else replace(seen, notes=(sample_note(shipped), *seen.notes))
 
 
