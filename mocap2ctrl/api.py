@@ -84,6 +84,7 @@ def fit(
     background: Path | str | None = None,
     allow_ground: bool = False,
     reference: Path | str | None = None,
+    background_method: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -116,6 +117,7 @@ def fit(
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
+        background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -129,7 +131,7 @@ def fit(
     from mocap2ctrl.report.scene import footage_of
 
     begun, cpu = time.perf_counter(), cpu_seconds()
-    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference)
+    options = Options(prior, time_range, fps, cycles, camera, background, allow_ground, reference, background_method)
     seen = is_video_input(source)
     config = config or budget("default")
     config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
@@ -212,6 +214,7 @@ def _begin_video(
         fps=options.fps,
         time_range=options.time_range,
         background=options.background,
+        method=options.background_method,
         progress=on_preparation,
     )
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)

@@ -90,6 +90,9 @@ def _add_video_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene")
     group.add_argument(
+        "--background-method", metavar="NAME", help="how the empty scene is found: see mocap2ctrl silhouettes --help"
+    )
+    group.add_argument(
         "--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall"
     )
     group.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
@@ -127,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
             torque_scale=options.torque_limit,
             camera=options.camera,
             background=options.background,
+            background_method=options.background_method,
             allow_ground=options.allow_ground,
             reference=options.reference,
             resume=options.resume,

@@ -33,9 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
     parser.add_argument(
         "--method",
-        choices=("plate", "empty", "median"),
-        help="where the background comes from: that picture, frames without anybody, or the clip's median "
-        "(default: the first that there is)",
+        "--background-method",
+        metavar="NAME",
+        help="how the empty scene is found: plate, that picture; empty, frames without anybody; median, of each pixel; mog2, a "
+        "mixture for each pixel, where leaves or water move; key, a plain backdrop continued behind a person who stays; motion, "
+        "around a person who stays before anything else (default: what suits the clip, and says why)",
     )
     parser.add_argument(
         "--fps", type=number(1, 1000), help="frames a second (default: the video's, or a fraction near 30)"

@@ -44,6 +44,7 @@ class Options:
         background: a picture of a video's empty scene.
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
+        background_method: how a video's empty scene is found; see `video.sources.METHODS`.
     """
 
     prior: str = "auto"
@@ -54,9 +55,10 @@ class Options:
     background: Path | str | None = None
     allow_ground: bool = False
     reference: Path | str | None = None
+    background_method: str | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference")
+VIDEO_OPTIONS = ("camera", "background", "allow_ground", "reference", "background_method")
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +137,10 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         return
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
-    if is_mask_spec(source) and options.background is not None:
-        raise ConfigError(f"{source}: holds masks; --background goes with videos only, leave it out")
+    for name in ("background", "background_method"):
+        if is_mask_spec(source) and getattr(options, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{source}: holds masks; {flag} goes with videos only, leave it out")
 
 
 def motion_prior(name: str, character: Character) -> Prior:

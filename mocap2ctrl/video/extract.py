@@ -14,21 +14,23 @@ from mocap2ctrl.errors import VideoError
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import align
-from mocap2ctrl.video.background import build_background
+from mocap2ctrl.video.background import Background, build_background
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
+from mocap2ctrl.video.light import CHANGING, steady_light
 from mocap2ctrl.video.mask_files import load_masks
 from mocap2ctrl.video.masks import raw_masks
-from mocap2ctrl.video.motion import camera_motion
+from mocap2ctrl.video.mixture import mixture_masks
+from mocap2ctrl.video.motion import camera_motion, moving_bodies
 from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
 from mocap2ctrl.video.refine import refined_masks
-from mocap2ctrl.video.sources import Scene, empty_scene
+from mocap2ctrl.video.sources import Scene, check_method, empty_scene
 
 MOVING_CAMERA = 0.05
 """Share of the moments in which most of the picture moves as one, above which the camera is not still."""
 FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
-ON_THE_SPOT = 0.45
-"""Share of the body behind which nobody has seen the background, above which a mask would be a guess."""
+WITH_SHADOWS = ("median", "motion", "mog2")
+"""Methods whose picture of the scene may hold the person's shadow."""
 LEAST_BODY_PX = 30
 MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
@@ -51,7 +53,7 @@ class ExtractedMasks:
         fps: frames a second.
         start_s: the first mask's time in the input.
         source_size: width and height of the input, pixels.
-        method: plate, empty, median or masks.
+        method: one of `sources.METHODS`, or masks.
         notes: what was understood, sentences for the user.
         warnings: what the user should know.
         provenance: where they came from; plain JSON values.
@@ -90,12 +92,13 @@ def from_video(
         fps: frames a second; by default the video's own, or a whole fraction of it near 30.
         time_range: seconds of the video to use.
         plate: a picture of the empty scene; by default the one beside the video, if there is one.
-        method: plate, empty or median, to insist on it.
+        method: one of `sources.METHODS`, to insist on it.
         progress: told how far it is.
 
     Raises:
         VideoError: the video cannot be used; says why and what to do.
     """
+    check_method(method)
     video, where = Path(path), str(path)
     footage = read_footage(video, fps=fps, time_range=time_range, progress=progress)
     if len(footage.images) < 3:
@@ -107,21 +110,19 @@ def from_video(
             f"{where}: the camera moves (the picture shifts by up to {100 * moves.shift:.1f} % of its width in 0.3 s); "
             f"film from a tripod, or choose a still part with --time-range A B"
         )
-    scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
-    _require_seen(scene, where)
-    images, shake = align(footage.images, scene.picture.astype(np.uint8))
-    background = build_background(scene.picture, images)
-    raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
+    images, change = steady_light(footage.images)
+    steady = replace(footage, images=images)
+    bodies = moving_bodies(images, footage.fps)
+    scene = empty_scene(steady, bodies, video, None if plate is None else Path(plate), method)
+    images, shake = align(steady.images, scene.picture.astype(np.uint8))
+    background = build_background(scene.picture, images, bodies)
+    raw = _first_look(background, scene, images, progress)
     _require_background(raw, where)
     person = follow_person(raw, where)
     _require_one_person(person, where)
+    with_shadows = scene.method in WITH_SHADOWS
     exact = refined_masks(
-        background,
-        scene.picture,
-        images,
-        person.masks,
-        shadows_in_background=scene.method == "median",
-        progress=progress,
+        background, scene, images, person.masks, shadows_in_background=with_shadows, progress=progress
     )
     masks = follow_person(exact, where).masks
     found = usable_range(masks, footage.fps, footage.start_s, where)
@@ -134,19 +135,22 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), scene.reason, *_shake_note(shake), *found.notes),
+        notes=(_rate_note(footage), scene.reason, *_light_note(change), *_shake_note(shake), *found.notes),
         warnings=(*_missing(footage), *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
     )
 
 
-def _require_seen(scene: Scene, where: str) -> None:
-    if scene.hidden_share > ON_THE_SPOT:
-        raise VideoError(
-            f"{where}: the person stays on the spot, so what is behind is never seen ({100 * scene.hidden_share:.0f} % of the "
-            f"body's area); give a picture of the empty scene with --background FILE, or choose a part in which the person "
-            f"walks away with --time-range A B"
-        )
+def _first_look(background: Background, scene: Scene, images: Image, progress: Progress | None) -> Masks:
+    """(T, H, W) all that is foreground."""
+    if scene.method == "mog2":
+        return mixture_masks(images, progress)
+    unseen = None
+    if scene.looks is not None:
+        unseen = np.stack([scene.hidden & (scene.looks.in_picture(image) > 0.0) for image in images])
+    return raw_masks(
+        background, images, unseen=unseen, shadows_in_background=scene.method in WITH_SHADOWS, progress=progress
+    )
 
 
 def _require_background(raw: Masks, where: str) -> None:
@@ -174,6 +178,10 @@ def _rate_note(footage: Footage) -> str:
     if abs(footage.fps - footage.source_fps) < 1e-6:
         return f"video: {size}, {footage.fps:.4g} frames a second"
     return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
+
+
+def _light_note(change: float) -> tuple[str, ...]:
+    return (f"the light changes by up to {100 * change:.0f} %; that is undone",) if change > CHANGING else ()
 
 
 def _shake_note(shake_px: float) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def load_silhouettes(
             say, their rate.
         time_range: seconds of the input to use.
         background: a picture of the empty scene.
-        method: plate, empty or median, to insist on it.
+        method: one of `sources.METHODS`, to insist on it.
         progress: told how far it is.
 
     Raises:
