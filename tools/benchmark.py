@@ -1,6 +1,7 @@
 """Prints every number that the README and docs show.
 
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
+    python tools/benchmark.py silhouettes --seeds 1 2       masks of rendered footage against the exact ones
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is assumed
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
@@ -23,13 +24,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import carry, fits, loops, motions, physics, videos, weizmann
+from benchmarks import carry, fits, loops, motions, physics, silhouettes, videos, weizmann
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
 
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
+    "silhouettes": Table(
+        silhouettes.silhouettes, ("footage",), clips=tuple(silhouettes.CONDITIONS), note=silhouettes.NOTE
+    ),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),

@@ -6,7 +6,7 @@
 
 The person is not the project's character: lengths, girths and clothes differ by seed. Beside NAME.mp4 are written
 NAME.toml            the camera (Pose2Sim's keys; world z up, metres)
-NAME.background.jpg  the empty scene
+NAME.background.jpg  the empty scene, unless --no-plate
 NAME.truth.npz       the motion on the standard character at the video's frames (`mocap2ctrl.motion.npz`), and `points_m`,
                      (T, 15, 3) the rendered body's evaluation points
 NAME.masks.npz       with --masks: the exact silhouettes, bool (T, H, W) under NAME, and `fps`
@@ -25,9 +25,10 @@ from typing import NoReturn
 
 import cv2
 import numpy as np
+from rendering.conditions import LIGHTS, Conditions
 from rendering.footage import Image, Shot
 from rendering.performer import draw_performer, perform
-from rendering.scenery import SCENES, build_scene
+from rendering.scenery import BACKDROPS, SCENES, build_scene
 from rendering.viewpoint import VIEWS, place_camera
 
 from mocap2ctrl.character import load_character
@@ -43,7 +44,7 @@ from mocap2ctrl.report.overlay import encode_h264
 from mocap2ctrl.types import Array, MotionClip
 from mocap2ctrl.video.camera_file import save_camera
 
-CRF = "28"
+CRF = 28
 JPEG_QUALITY = 88
 BEHIND_M = 0.2
 """How far a body may reach behind its solids' ends."""
@@ -87,6 +88,12 @@ class Settings:
     subframes: int = 4
     samples: int = 1
     masks: bool = False
+    light: tuple[str, ...] = ()
+    sway: float = 0.0
+    noise: float = 1.0
+    crf: int = CRF
+    plate: bool = True
+    in_place: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +115,7 @@ def prepare(settings: Settings, character: Character) -> Take:
     draw = [np.random.default_rng([settings.seed, part]) for part in range(3)]
     performer = draw_performer(character, draw[0])
     source = _clip(settings, character)
+    source = without_travel(source) if settings.in_place else source
     truth = _at_frames(settings, source)
     about = {"view": settings.view, "seed": settings.seed, "performer": dict(performer.lengths)}
     truth = replace(
@@ -119,7 +127,8 @@ def prepare(settings: Settings, character: Character) -> Take:
     camera = place_camera(*_azimuth(settings.view), centres, radii, settings.size, draw[1])
     behind = float(np.max(to_camera(camera, centres)[..., 2])) + BEHIND_M
     scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, draw[2])
-    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    conditions = Conditions(tuple(settings.light), settings.sway, settings.noise)
+    shot = Shot(performer, motion, camera, scene, settings.seed, settings.subframes, settings.samples, conditions)
     frames = clip_frames(performer.character, seen)
     return Take(shot, truth, evaluation_points(performer.character, *frames))
 
@@ -147,6 +156,13 @@ def _clip(settings: Settings, character: Character) -> MotionClip:
     if clip.loop and settings.cycles is None and settings.seconds > clip.duration_s > 0.0:
         clip = load(math.ceil(settings.seconds / clip.duration_s))
     return clip.cut(0, math.ceil(settings.seconds * clip.fps - 1e-6) + 1)
+
+
+def without_travel(clip: MotionClip) -> MotionClip:
+    """The clip as on a treadmill: the root's mean velocity over the ground taken off."""
+    root = np.array(clip.root_position)
+    root[:, :2] -= np.linspace(0.0, 1.0, len(root))[:, None] * (root[-1, :2] - root[0, :2])
+    return replace(clip, root_position=root, loop=False)
 
 
 def _azimuth(view: str) -> tuple[str, float]:
@@ -177,11 +193,12 @@ def render(settings: Settings, character: Character) -> Path:
 
     with replacing(video) as temporary:
         # As a phone or a messenger compresses it.
-        encode_h264(temporary, frames(), settings.fps, settings.size, crf=CRF, preset="medium")
+        encode_h264(temporary, frames(), settings.fps, settings.size, crf=str(settings.crf), preset="medium")
     spent = (time.perf_counter() - start) / len(masks)
     base = video.with_suffix("")
     save_camera(base.with_suffix(".toml"), take.shot.camera)
-    write_bytes(f"{base}.background.jpg", jpeg(take.shot.clean_plate()))
+    if settings.plate:
+        write_bytes(f"{base}.background.jpg", jpeg(take.shot.clean_plate()))
     write_truth(Path(f"{base}.truth.npz"), take, character)
     if settings.masks:
         write_arrays(f"{base}.masks.npz", {base.name: np.stack(masks), "fps": float(settings.fps)})
@@ -263,7 +280,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-o", "--output", type=Path, help="a folder, or the video's path (.mp4); default here, with --samples video/")
     add("--view", default="side", help=f"{', '.join(VIEWS)}, or degrees from straight ahead, counterclockwise")
     add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
-    add("--scene", choices=SCENES, help="by seed without this")
+    add("--scene", choices=(*SCENES, *BACKDROPS), help="by seed, one of the first three, without this")
     add("--seconds", type=_positive, help="length; a loop is repeated as often as it needs")
     add("--cycles", type=_whole(1), help="repeat a loop")
     add("--time-range", type=float, nargs=2, metavar=("A", "B"), help="seconds of the motion")
@@ -272,6 +289,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--subframes", type=_whole(1), default=4, help="moments within the shutter's time")
     add("--samples-a-subframe", dest="samples", type=_whole(1), default=1, help="samples a pixel in each")
     add("--masks", action="store_true", help="write the exact silhouettes, too")
+    add("--light", nargs="+", choices=LIGHTS, default=(), help="light that changes")
+    add("--sway", type=_positive, default=0.0, help="leaves or curtains move by so many pixels to each side")
+    add("--noise", type=_positive, default=1.0, help="of the sensor, times the usual")
+    add("--crf", type=_whole(0), default=CRF, help="compression: 18 is hardly visible, 40 is strong")
+    add("--no-plate", dest="plate", action="store_false", help="write no picture of the empty scene")
+    add("--in-place", action="store_true", help="the body does not travel, as on a treadmill")
     add("--samples", dest="shipped", action="store_true", help="render the footage in video/")
     return parser
 
