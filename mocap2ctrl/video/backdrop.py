@@ -30,12 +30,10 @@ class Backdrop:
 
     Attributes:
         picture: (H, W, 3) the scene, made up where the person may be.
-        made_up: (H, W) where.
         plain: share of what is beside the person that the backdrop explains.
     """
 
     picture: Floats
-    made_up: Masks
     plain: float
 
 
@@ -50,23 +48,19 @@ def plain_backdrop(picture: Floats, person: Masks) -> Backdrop:
     columns = np.flatnonzero(np.any(person, axis=0))
     rows = np.flatnonzero(np.any(person, axis=1))
     if len(columns) == 0:
-        return Backdrop(picture, person, 0.0)
+        return Backdrop(picture, 0.0)
     width = picture.shape[1]
     reach = round(BESIDE * width)
     left, right = int(columns[0]), int(columns[-1]) + 1
     beside = np.r_[max(0, left - reach) : left, right : min(width, right + reach)]
     if len(beside) < FEWEST:
-        return Backdrop(picture, person, 0.0)
+        return Backdrop(picture, 0.0)
     lines, agree = _lines(smooth[:, beside].astype(np.float32), beside / width)
     made = lines[:, :1] + lines[:, 1:] * (np.arange(left, right) / width)[None, :, None]
     result = picture.copy()
     part = (slice(rows[0], rows[-1] + 1), slice(left, right))
-    same = np.abs(smooth[part] - made[part[0]]).max(axis=-1) < PLAIN_LEVELS
-    seen = same & ~person[part]
-    result[part] = np.where(seen[..., None], picture[part], made[part[0]])
-    made_up = np.zeros(person.shape, bool)
-    made_up[part] = ~seen
-    return Backdrop(np.asarray(result, np.float32), made_up, float(agree[part[0]].mean()))
+    result[part] = np.where(person[part][..., None], made[part[0]], picture[part])
+    return Backdrop(np.asarray(result, np.float32), float(agree[part[0]].mean()))
 
 
 def _lines(values: Floats, across: Floats) -> tuple[Floats, Masks]:

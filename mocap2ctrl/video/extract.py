@@ -18,7 +18,7 @@ from mocap2ctrl.video.background import Background, build_background
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
 from mocap2ctrl.video.light import CHANGING, steady_light
 from mocap2ctrl.video.mask_files import load_masks
-from mocap2ctrl.video.masks import raw_masks
+from mocap2ctrl.video.masks import raw_masks, restored
 from mocap2ctrl.video.mixture import mixture_masks
 from mocap2ctrl.video.motion import camera_motion, moving_bodies
 from mocap2ctrl.video.person import OFTEN, Person, border_contacts, follow_person, usable_range
@@ -120,11 +120,13 @@ def from_video(
     _require_background(raw, where)
     person = follow_person(raw, where)
     _require_one_person(person, where)
+    if scene.looks is not None:
+        _require_one_person(_person_before_median(replace(steady, images=images), bodies, person, video), where)
     with_shadows = scene.method in WITH_SHADOWS
     exact = refined_masks(
-        background, scene, images, person.masks, shadows_in_background=with_shadows, progress=progress
+        background, scene, images, restored(person.masks, raw), shadows_in_background=with_shadows, progress=progress
     )
-    masks = follow_person(exact, where).masks
+    masks = restored(follow_person(exact, where).masks, exact)
     found = usable_range(masks, footage.fps, footage.start_s, where)
     part = slice(found.first, found.last)
     return ExtractedMasks(
@@ -151,6 +153,16 @@ def _first_look(background: Background, scene: Scene, images: Image, progress: P
     return raw_masks(
         background, images, unseen=unseen, shadows_in_background=scene.method in WITH_SHADOWS, progress=progress
     )
+
+
+def _person_before_median(footage: Footage, bodies: Masks, otherwise: Person, video: Path) -> Person:
+    """The person before the plain median, in which people who stand close to each other are not yet taken for one."""
+    picture = empty_scene(footage, bodies, video, None, "median").picture
+    raw = raw_masks(build_background(picture, footage.images, bodies), footage.images, shadows_in_background=True)
+    try:
+        return follow_person(raw, str(video))
+    except VideoError:  # nobody stands out from the median, so nothing is known of a second one
+        return otherwise
 
 
 def _require_background(raw: Masks, where: str) -> None:

@@ -26,6 +26,8 @@ LIMB = 0.2
 CLOTH, HIGH, UPRIGHT, ABOVE, BELOW = 0.55, 0.35, 1.2, 0.2, 0.35
 """A larger piece is given back with body within CLOTH heights above it in a share ABOVE of its columns, and below in BELOW of
 them, if its middle is HIGH above the feet, in heights, or it is UPRIGHT times as tall as it is wide."""
+REPAIR = 0.05
+"""How far the person's outline may be from those of the frames before and after, in heights."""
 HOLE_SHARE = 0.0002
 """Holes smaller than this share of the picture are filled."""
 COARSE, COARSE_LEVELS, COARSE_MARGIN = 4, 7.0, 4
@@ -195,4 +197,27 @@ def bridged(masks: Masks) -> Masks:
     """Pixels that are set both a frame before and a frame after are set; nothing is taken away."""
     result = masks.copy()
     result[1:-1] |= masks[:-2] & masks[2:]
+    return result
+
+
+def restored(person: Masks, found: Masks) -> Masks:
+    """A person's masks (T, H, W) with the pieces of all that was found that the frames before and after show as the person's.
+
+    Black shorts before a black hedge cut the legs off in one frame and not in its neighbours.
+    """
+    result = person.copy()
+    rows = np.count_nonzero(np.any(person, axis=2), axis=1)
+    if not rows.any():
+        return result
+    reach = disc(max(1, round(REPAIR * float(np.median(rows[rows > 0])))))
+    for t in range(1, len(person) - 1):
+        left = found[t] & ~person[t]
+        if not left.any() or not (rows[t] and rows[t - 1] and rows[t + 1]):
+            continue
+        near = [cv2.dilate(person[n].astype(np.uint8), reach) for n in (t - 1, t + 1)]
+        count, labels = cv2.connectedComponents(left.astype(np.uint8))
+        inside = np.bincount(labels.ravel(), weights=(near[0] & near[1]).ravel(), minlength=count)
+        kept = inside > 0.5 * np.bincount(labels.ravel(), minlength=count)
+        kept[0] = False
+        result[t] |= kept[labels]
     return result

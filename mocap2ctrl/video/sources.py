@@ -23,6 +23,8 @@ STAYING = 0.85
 """Share of the frames in which one place is covered by the body, from which the person stays on the spot."""
 PLAIN = 0.93
 """Share of the pixels beside the person that must lie on a smooth backdrop for it to be one."""
+ODD = 0.05
+"""Share of the scene without bodies that may differ from a backdrop that was made up."""
 RESTLESS_LEVELS, RESTLESS = 24.0, 0.06
 """A scene is restless where so large a share of it is farther than this from its median in a usual frame, grey levels."""
 PROBED_FRAMES = 12
@@ -117,11 +119,12 @@ def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | No
     if method == "key" or (method is None and covered > STAYING):
         backdrop = plain_backdrop(masked_median(footage.images, bodies)[0], _around(bodies, footage))
         seen = f"{100 * backdrop.plain:.0f} % of what is beside the person is one smooth surface"
-        if method == "key" or backdrop.plain > PLAIN:
+        odd = _restlessness(backdrop.picture, footage, bodies)
+        if method == "key" or (backdrop.plain > PLAIN and odd < ODD):
             return _whole(
                 backdrop.picture, "key", f"background: a plain backdrop, continued behind the person ({seen}); {why}"
             )
-        why += f", before no plain backdrop ({seen})"
+        why += f", before no plain backdrop ({seen}, {100 * odd:.0f} % of it differs elsewhere)"
     if method == "motion" or (method is None and covered > STAYING):
         picture, hidden, looks = scene_behind(footage, bodies)
         return Scene(

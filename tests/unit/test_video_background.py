@@ -22,7 +22,7 @@ from mocap2ctrl.video.background import (
 )
 from mocap2ctrl.video.decode import Footage
 from mocap2ctrl.video.empties import empty_middle, empty_stretch
-from mocap2ctrl.video.masks import bridged, clean, half_covered
+from mocap2ctrl.video.masks import bridged, clean, half_covered, restored
 from mocap2ctrl.video.medians import masked_median
 from mocap2ctrl.video.motion import camera_motion, moving_bodies
 from mocap2ctrl.video.shadows import cast_shadow
@@ -178,6 +178,18 @@ class TestCleaning:
         expected = masks.copy()
         expected[1, 0] = expected[3, 0] = True
         np.testing.assert_array_equal(bridged(masks), expected)
+
+    def test_legs_that_are_cut_off_in_one_frame_are_given_back_and_a_passer_by_is_not(self) -> None:
+        whole = np.stack([figure(x) for x in (60, 63, 66)])
+        cut, found = whole.copy(), whole.copy()
+        cut[1, 60:] = False
+        found[1, 55:63] = False
+        found[1, 40:60, 130:140] = True
+        cut[1, 55:63] = False
+        result = restored(cut, found)
+        assert result[1, 63:].sum() == whole[1, 63:].sum()
+        assert not result[1, :, 130:].any()
+        np.testing.assert_array_equal(result[[0, 2]], cut[[0, 2]])
 
 
 class TestSources:
