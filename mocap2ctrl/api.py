@@ -39,8 +39,9 @@ from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
-from mocap2ctrl.video.belt import AUTO, belt_choice, on_belt
+from mocap2ctrl.video.belt import belt_choice, on_belt
 from mocap2ctrl.video.camera_file import load_camera
+from mocap2ctrl.video.choice import person_at
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, load_silhouettes
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def fit(
     slowmo: float | None = None,
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
+    background_method: str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -136,6 +138,7 @@ def fit(
             evident from feet that slide back. Motions are over the belt, as if it rested.
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
+        background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -156,6 +159,7 @@ def fit(
         cycles=cycles,
         camera=camera,
         background=background,
+        background_method=background_method,
         person=person,
         masks=masks,
         allow_ground=allow_ground,
@@ -238,24 +242,11 @@ def _begin_video(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a video or masks, tracked."""
     priors = video_priors(options.prior, job.character)
-    belt = belt_choice(AUTO if options.belt is None else options.belt)
+    belt_choice(options.belt)  # a bad one is told before the long work
     job.check_folder()
     if options.reference is not None:
         load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
-    loaded = load_silhouettes(
-        job.source,
-        options.camera,
-        fps=options.fps,
-        time_range=options.time_range,
-        background=options.background,
-        person=options.person,
-        as_masks=options.masks,
-        slowmo=options.slowmo,
-        height_m=options.height_m,
-        keypoints=options.keypoints,
-        progress=on_preparation,
-    )
-    loaded = on_belt(loaded, belt)
+    loaded = _seen(job.source, options, on_preparation)
     check_duration(job.source, (len(loaded.silhouettes) - 1) / loaded.silhouettes.fps)
     job.make_room()
     on_input(loaded)
@@ -271,6 +262,7 @@ def inspect(
     fps: float | None = None,
     camera: Path | str | None = None,
     background: Path | str | None = None,
+    background_method: str | None = None,
     person: str | Sequence[float] | None = None,
     masks: bool = False,
     slowmo: float | None = None,
@@ -284,7 +276,7 @@ def inspect(
     Footage that a fit refuses is not refused here as long as its frames can be shown: `error` says why.
 
     Args:
-        source, height_m, time_range, fps, camera, background, person, masks, slowmo, belt, keypoints: as for `fit`.
+        source: as for `fit`, and so are the options that say how it is to be read.
         workers: threads; they do not change the result.
         on_step: told what is being done, and the share of it that is done.
 
@@ -301,6 +293,7 @@ def inspect(
         fps=fps,
         camera=camera,
         background=background,
+        background_method=background_method,
         person=person,
         masks=masks,
         slowmo=slowmo,
@@ -309,9 +302,9 @@ def inspect(
         height_m=height_m,
     )
     refuse_options(source, "incremental", options)
-    chosen = AUTO if belt is None else belt_choice(belt)
+    belt_choice(belt)
     character = load_character(height_m=height_m)
-    command = fit_command(source, options, height_m)
+    command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
         loaded = load_motion(source, character, time_range=time_range)
@@ -320,25 +313,12 @@ def inspect(
     if camera is not None:
         load_camera(camera)  # a mistake in an option is no property of the footage
     try:
-        seen = load_silhouettes(
-            source,
-            camera,
-            fps=fps,
-            time_range=time_range,
-            background=background,
-            person=person,
-            as_masks=masks,
-            slowmo=slowmo,
-            height_m=height_m,
-            keypoints=keypoints,
-            progress=on_step,
-        )
+        seen = _seen(source, options, on_step)
     except (VideoError, CameraError) as error:
         if background is not None and not Path(background).is_file():
             raise
         name = input_name(source)
-        return refused_inspection(str(source), name, error, fps=fps, time_range=time_range, background=background)
-    seen = on_belt(seen, chosen)
+        return refused_inspection(str(source), name, error, options)
     short = _too_short(source, (len(seen.silhouettes) - 1) / seen.silhouettes.fps)
     on_step("first pose", 0.0)
     prior = video_priors("auto", character)[0]
@@ -357,21 +337,46 @@ def _too_short(source: Path | str, seconds: float) -> str | None:
     return None
 
 
-def fit_command(source: Path | str, options: Options, height_m: float | None = None) -> str:
+def fit_command(source: Path | str, options: Options) -> str:
     """What to type to fit an input."""
+    person = person_at(options.person)
     given = {
         "--camera": options.camera,
         "--background": options.background,
+        "--background-method": options.background_method,
+        "--person": None if person is None else str(person),
+        "--keypoints": options.keypoints,
+        "--belt": options.belt,
+        "--slowmo": options.slowmo,
         "--time-range": options.time_range,
         "--fps": options.fps,
-        "--height": height_m,
+        "--height": options.height_m,
     }
-    words: list[object] = ["mocap2ctrl", "fit", source]
+    words: list[object] = ["mocap2ctrl", "fit", source, *(["--masks"] if options.masks else [])]
     for flag, value in given.items():
         if value is not None:
             parts = value if isinstance(value, tuple) else (value,)
             words += [flag, *(f"{part:g}" if isinstance(part, int | float) else part for part in parts)]
     return shlex.join(str(word) for word in words)
+
+
+def _seen(source: Path | str, options: Options, progress: TellPreparation) -> LoadedSilhouettes:
+    """A video, or masks, as the options say that it is to be read."""
+    loaded = load_silhouettes(
+        source,
+        options.camera,
+        fps=options.fps,
+        time_range=options.time_range,
+        background=options.background,
+        method=options.background_method,
+        person=options.person,
+        as_masks=options.masks,
+        slowmo=options.slowmo,
+        height_m=options.height_m,
+        keypoints=options.keypoints,
+        progress=progress,
+    )
+    return on_belt(loaded, belt_choice(options.belt))
 
 
 def load(folder: Path | str) -> Capture:

@@ -1,6 +1,7 @@
 """Prints every number that the README and docs show.
 
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
+    python tools/benchmark.py silhouettes --seeds 1 2       masks of rendered footage against the exact ones
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is estimated
     python tools/benchmark.py camera --seeds 1 2 3          cameras that are estimated from the person's heads and feet
     python tools/benchmark.py keypoints --seeds 1 2 3       tracks with and without 2D keypoints
@@ -27,13 +28,29 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import cameras, carry, decoding, fits, keypoints, loops, motions, physics, travel, videos, weizmann
+from benchmarks import (
+    cameras,
+    carry,
+    decoding,
+    fits,
+    keypoints,
+    loops,
+    motions,
+    physics,
+    silhouettes,
+    travel,
+    videos,
+    weizmann,
+)
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
 
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
+    "silhouettes": Table(
+        silhouettes.silhouettes, ("footage",), clips=tuple(silhouettes.CONDITIONS), note=silhouettes.NOTE
+    ),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
     "decoding": Table(decoding.decoding, ("footage",), note=decoding.NOTE),
     "travel": Table(travel.travel, ("clip",), clips=travel.CLIPS, note=travel.NOTE),

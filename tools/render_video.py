@@ -7,7 +7,7 @@
 
 The person is not the project's character: lengths, girths and clothes differ by seed. Beside NAME.mp4 are written
 NAME.toml            the camera (Pose2Sim's keys; world z up, metres)
-NAME.background.jpg  the empty scene
+NAME.background.jpg  the empty scene, unless --no-plate
 NAME.truth.npz       the motion on the standard character at the video's frames (`mocap2ctrl.motion.npz`), and `points_m`,
                      (T, 15, 3) the rendered body's evaluation points; both over the ground, also of who stays in place:
                      `ground_velocity_m_s`, (2,), is how that ground, a belt, moves by the camera
@@ -27,9 +27,10 @@ from typing import NoReturn
 
 import cv2
 import numpy as np
+from rendering.conditions import LIGHTS, Conditions
 from rendering.footage import Image, Shot
 from rendering.performer import Performer, draw_performer, perform
-from rendering.scenery import SCENES, build_scene
+from rendering.scenery import BACKDROPS, SCENES, build_scene
 from rendering.viewpoint import VIEWS, place_camera, random_camera
 
 from mocap2ctrl.character import load_character
@@ -45,7 +46,7 @@ from mocap2ctrl.report.overlay import encode_h264
 from mocap2ctrl.types import Array, Camera, MotionClip
 from mocap2ctrl.video.camera_file import save_camera
 
-CRF = "28"
+CRF = 28
 JPEG_QUALITY = 88
 BEHIND_M = 0.2
 """How far a body may reach behind its solids' ends."""
@@ -91,6 +92,11 @@ class Settings:
     subframes: int = 4
     samples: int = 1
     masks: bool = False
+    light: tuple[str, ...] = ()
+    sway: float = 0.0
+    noise: float = 1.0
+    crf: int = CRF
+    plate: bool = True
     in_place: bool = False
 
 
@@ -165,7 +171,10 @@ def prepare(settings: Settings, character: Character) -> Take:
     behind = float(np.max(to_camera(camera, staged.performer.spheres(seen)[0])[..., 2])) + BEHIND_M
     rng = np.random.default_rng([settings.seed, 2])
     scene = build_scene(settings.scene or SCENES[settings.seed % len(SCENES)], camera, behind, rng)
-    shot = Shot(staged.performer, staged.motion, camera, scene, settings.seed, settings.subframes, settings.samples)
+    conditions = Conditions(tuple(settings.light), settings.sway, settings.noise)
+    shot = Shot(
+        staged.performer, staged.motion, camera, scene, settings.seed, settings.subframes, settings.samples, conditions
+    )
     return Take(shot, staged.truth, staged.points_m, staged.ground_velocity)
 
 
@@ -222,11 +231,12 @@ def render(settings: Settings, character: Character) -> Path:
 
     with replacing(video) as temporary:
         # As a phone or a messenger compresses it.
-        encode_h264(temporary, frames(), settings.fps, settings.size, crf=CRF, preset="medium")
+        encode_h264(temporary, frames(), settings.fps, settings.size, crf=str(settings.crf), preset="medium")
     spent = (time.perf_counter() - start) / len(masks)
     base = video.with_suffix("")
     save_camera(base.with_suffix(".toml"), take.shot.camera)
-    write_bytes(f"{base}.background.jpg", jpeg(take.shot.clean_plate()))
+    if settings.plate:
+        write_bytes(f"{base}.background.jpg", jpeg(take.shot.clean_plate()))
     write_truth(Path(f"{base}.truth.npz"), take, character)
     if settings.masks:
         write_arrays(f"{base}.masks.npz", {base.name: np.stack(masks), "fps": float(settings.fps)})
@@ -319,7 +329,7 @@ def _parser() -> argparse.ArgumentParser:
         help="as near as can be, or any height, lens, distance and tilt, by seed",
     )
     add("--seed", type=_whole(0), default=0, help="of the person, the scene and the noise")
-    add("--scene", choices=SCENES, help="by seed without this")
+    add("--scene", choices=(*SCENES, *BACKDROPS), help="by seed, one of the first three, without this")
     add("--seconds", type=_positive, help="length; a loop is repeated as often as it needs")
     add("--cycles", type=_whole(1), help="repeat a loop")
     add("--time-range", type=float, nargs=2, metavar=("A", "B"), help="seconds of the motion")
@@ -329,6 +339,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--samples-a-subframe", dest="samples", type=_whole(1), default=1, help="samples a pixel in each")
     add("--in-place", action="store_true", help="on a belt that takes the mean travel back, as on a treadmill")
     add("--masks", action="store_true", help="write the exact silhouettes, too")
+    add("--light", nargs="+", choices=LIGHTS, default=(), help="light that changes")
+    add("--sway", type=_positive, default=0.0, help="leaves or curtains move by so many pixels to each side")
+    add("--noise", type=_positive, default=1.0, help="of the sensor, times the usual")
+    add("--crf", type=_whole(0), default=CRF, help="compression: 18 is hardly visible, 40 is strong")
+    add("--no-plate", dest="plate", action="store_false", help="write no picture of the empty scene")
     add("--samples", dest="shipped", action="store_true", help="render the footage in video/")
     return parser
 

@@ -29,6 +29,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
         help="that saw them (default: the .toml file of the input's name, else estimated)",
     )
     add_background_argument(group)
+    group.add_argument(
+        "--background-method", metavar="NAME", help="how the empty scene is found: see mocap2ctrl silhouettes --help"
+    )
     add_person(group)
     add_slowmo(group)
     add_belt_argument(group)
@@ -70,6 +73,7 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "fps": options.fps,
         "camera": options.camera,
         "background": options.background,
+        "background_method": options.background_method,
         "person": options.person,
         "masks": options.masks,
         "slowmo": options.slowmo,

@@ -37,9 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_background_argument(parser)
     parser.add_argument(
         "--method",
-        choices=("plate", "empty", "median"),
-        help="where the background comes from: that picture, frames without anybody, or the clip's median "
-        "(default: the first that there is)",
+        "--background-method",
+        metavar="NAME",
+        help="how the empty scene is found: plate, that picture; empty, frames without anybody; median, of each pixel; mog2, a "
+        "mixture for each pixel, where leaves or water move; key, a plain backdrop continued behind a person who stays; motion, "
+        "around a person who stays before anything else (default: what suits the clip, and says why)",
     )
     add_person(parser)
     add_slowmo(parser)

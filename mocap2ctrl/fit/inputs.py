@@ -50,6 +50,7 @@ class Options:
         belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
+        background_method: how a video's empty scene is found; see `video.sources.METHODS`.
     """
 
     prior: str = "auto"
@@ -66,9 +67,21 @@ class Options:
     belt: str | float | None = None
     height_m: float | None = None
     keypoints: Path | str | None = None
+    background_method: str | None = None
 
 
-VIDEO_OPTIONS = ("camera", "background", "person", "masks", "allow_ground", "reference", "slowmo", "belt", "keypoints")
+VIDEO_OPTIONS = (
+    "camera",
+    "background",
+    "background_method",
+    "person",
+    "masks",
+    "allow_ground",
+    "reference",
+    "slowmo",
+    "belt",
+    "keypoints",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +160,10 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         return
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
-    for name in ("background", "slowmo"):
+    for name in ("background", "background_method", "slowmo"):
         if is_mask_spec(source) and getattr(options, name) is not None:
-            raise ConfigError(f"{source}: holds masks; --{name} goes with videos only, leave it out")
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{source}: holds masks; {flag} goes with videos only, leave it out")
 
 
 def motion_prior(name: str, character: Character) -> Prior:

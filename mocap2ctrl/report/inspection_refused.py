@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from mocap2ctrl.errors import CameraError, Mocap2CtrlError, VideoError
+from mocap2ctrl.fit.inputs import Options
 from mocap2ctrl.report.ground import Image
 from mocap2ctrl.report.inspection import Figure, Inspection
 from mocap2ctrl.report.inspection_pictures import plain_frames_picture, spread
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.choice import person_at
 from mocap2ctrl.video.decode import probe, read_footage
 from mocap2ctrl.video.extract import ExtractedMasks, from_masks, from_video
-from mocap2ctrl.video.mask_files import is_mask_spec, load_masks
+from mocap2ctrl.video.mask_files import holds_masks, is_mask_spec, load_masks
 from mocap2ctrl.video.samples import VIDEO, shipped_file
 
 INSIDE, OUTSIDE = 230, 40
@@ -24,10 +24,7 @@ def refused_inspection(
     source: str,
     name: str,
     error: Mocap2CtrlError,
-    *,
-    fps: float | None = None,
-    time_range: tuple[float, float] | None = None,
-    background: Path | str | None = None,
+    options: Options,
 ) -> Inspection:
     """What can be shown of a video, or of masks, that a fit refuses.
 
@@ -35,20 +32,20 @@ def refused_inspection(
         source: the input.
         name: of a capture.
         error: why it is refused; a camera's leaves the silhouettes, which are shown.
-        fps, time_range, background: as for `load_silhouettes`.
+        options: how it was to be read.
 
     Raises:
         Mocap2CtrlError: `error` itself, if not even frames can be had of the input.
     """
     if isinstance(error, CameraError):
         try:
-            found = _extracted(source, fps, time_range, background)
+            found = _extracted(source, options)
         except VideoError as other:  # no camera would help
             error = other
         else:
             return _without_camera(source, name, error, found)
     try:
-        images, times_s, rate, count = _frames(source, fps, time_range)
+        images, times_s, rate, count = _frames(source, options)
     except Mocap2CtrlError:
         raise error from None
     caption = f"{len(images)} of {count} frames, as they are."
@@ -114,23 +111,30 @@ def _facts(source: str, fps: float, frames: int) -> dict[str, str]:
     return facts
 
 
-def _extracted(
-    source: str, fps: float | None, time_range: tuple[float, float] | None, background: Path | str | None
-) -> ExtractedMasks:
-    if is_mask_spec(source):
-        return from_masks(source, fps=fps, time_range=time_range)
-    return from_video(shipped_file(source, VIDEO) or source, fps=fps, time_range=time_range, plate=background)
+def _extracted(source: str, options: Options) -> ExtractedMasks:
+    at, fps, time_range = person_at(options.person), options.fps, options.time_range
+    file = shipped_file(source, VIDEO) or source
+    if holds_masks(file, insist=options.masks):
+        return from_masks(file, fps=fps, time_range=time_range, person_at=at)
+    return from_video(
+        file,
+        fps=fps,
+        time_range=time_range,
+        plate=options.background,
+        method=options.background_method,
+        person_at=at,
+        slowmo=options.slowmo,
+    )
 
 
-def _frames(
-    source: str, fps: float | None, time_range: tuple[float, float] | None
-) -> tuple[list[Image], list[float], float, int]:
+def _frames(source: str, options: Options) -> tuple[list[Image], list[float], float, int]:
     """Some frames, their times, and the rate and number of all."""
     if is_mask_spec(source):
-        file = load_masks(source, fps)
+        file = load_masks(source, options.fps)
         chosen = spread(len(file.masks))
         return _grey(file.masks[chosen]), [t / file.fps for t in chosen], file.fps, len(file.masks)
-    footage = read_footage(shipped_file(source, VIDEO) or source, fps=fps, time_range=time_range)
+    place = shipped_file(source, VIDEO) or source
+    footage = read_footage(place, fps=options.fps, time_range=options.time_range, slowmo=options.slowmo)
     chosen = spread(len(footage.images))
     times_s = [footage.start_s + t / footage.fps for t in chosen]
     return [footage.images[t] for t in chosen], times_s, footage.fps, len(footage.images)

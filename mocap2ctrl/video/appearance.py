@@ -19,9 +19,12 @@ from scipy.ndimage import gaussian_filter
 from mocap2ctrl.types import Array, Masks
 from mocap2ctrl.video.background import LUMA, Background, Floats, squared_distance
 from mocap2ctrl.video.decode import Image
+from mocap2ctrl.video.masks import box_of
 from mocap2ctrl.video.shadows import cast_shadow
 
-LEARNING_FRAMES = 30
+LEARNING_FRAMES = 16
+SHADOW_REACH = 0.5
+"""How far around the person shadows are looked for, in heights."""
 BINS, LEVELS_A_BIN = 32, 8
 KERNELS = ((0.7, 0.7), (0.25, 2.0))
 """Weight and standard deviation, in bins, of the kernels that smooth the person's histogram."""
@@ -108,10 +111,10 @@ def learn_appearance(background: Background, images: Image, masks: Masks, *, bot
         both_ways: the picture of the scene may hold somebody's shadow.
     """
     histogram, shadows = np.zeros((BINS,) * 3), [np.zeros((0, 3), np.float32)]
-    for colour, sure, shadow in _sure_pixels(background, images, masks):
+    for colour, still, sure, shadow in _sure_pixels(background, images, masks):
         bins = np.clip(colour[sure] / LEVELS_A_BIN, 0, BINS - 1).astype(np.intp)
         np.add.at(histogram, tuple(bins.T), 1.0)
-        shadows.append(np.stack(log_factors(colour[shadow], background.colour[shadow]), axis=-1)[::7])
+        shadows.append(np.stack(log_factors(colour[shadow], still[shadow]), axis=-1)[::7])
     samples = np.asarray(np.concatenate(shadows), np.float64)
     samples = samples[samples[:, 0] < -LEAST_SPREAD]
     tint, spread = _tint(samples)
@@ -119,15 +122,17 @@ def learn_appearance(background: Background, images: Image, masks: Masks, *, bot
     return Appearance(_log_person(histogram), _log_factors_density(samples[:, 0]), tint, spread, noise, both_ways)
 
 
-def _sure_pixels(background: Background, images: Image, masks: Masks) -> Iterator[tuple[Floats, Masks, Masks]]:
-    """Colours of some frames, their pixels of the person, and those of shadow."""
+def _sure_pixels(background: Background, images: Image, masks: Masks) -> Iterator[tuple[Floats, Floats, Masks, Masks]]:
+    """Of some frames, around the person: colours, those of the empty scene, the person's pixels, and those of shadow."""
     around, near = np.ones((2 * SURE_PX + 1,) * 2, np.uint8), np.ones((3, 3), np.uint8)
-    present = np.flatnonzero(np.any(masks, axis=(1, 2)))
+    rows = np.count_nonzero(np.any(masks, axis=2), axis=1)
+    present = np.flatnonzero(rows)
     for t in present[np.unique(np.linspace(0, len(present) - 1, LEARNING_FRAMES).astype(int))]:
-        distance, colour = squared_distance(background, images[t])
-        mask = masks[t].astype(np.uint8)
-        shadow = cast_shadow(background, distance, colour) & (cv2.dilate(mask, around) == 0)
-        yield colour, cv2.erode(mask, around) > 0, cv2.erode(shadow.astype(np.uint8), near) > 0
+        where = box_of(masks[t], round(SHADOW_REACH * rows[t]))
+        distance, colour = squared_distance(background, images[t], where)
+        mask, still = masks[t][where].astype(np.uint8), background.colour[where]
+        shadow = cast_shadow(background, where, distance, colour) & (cv2.dilate(mask, around) == 0)
+        yield colour, still, cv2.erode(mask, around) > 0, cv2.erode(shadow.astype(np.uint8), near) > 0
 
 
 def _log_person(histogram: npt.NDArray[np.float64]) -> Floats:

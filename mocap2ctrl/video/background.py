@@ -2,8 +2,8 @@
 
 A pixel's feature is its colour (3) and the gradient of its intensity (2). The model is the mean feature of each pixel, and
 one 5x5 covariance for the entire image; a pixel is foreground where its squared Mahalanobis distance exceeds a threshold.
-Added to the paper: a floor of the noise, a gain of each frame (exposure), small shifts of the picture undone
-(`alignment.py`), and the removal of cast shadows (`shadows.py`).
+Added to the paper: a floor of the noise, changes of light (`light.py`) and small shifts of the picture (`alignment.py`) undone,
+and the removal of cast shadows (`shadows.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.types import Array
+from mocap2ctrl.types import Array, Masks
 from mocap2ctrl.video.decode import Image
 
 Floats = npt.NDArray[np.float32]
+Box = tuple[slice, slice]
+"""Rows and columns of a part of a picture."""
 
 THRESHOLD = 25.0
 """Of the squared distance. Five normal variables exceed it once in 7,000 pixels, which alone make no connected part."""
@@ -27,7 +29,9 @@ BLUR = 0.7
 """Standard deviation of the smoothing before any feature, pixels."""
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
-SAMPLED_FRAMES = 24
+SAMPLED_FRAMES = 16
+NEAR, FEWEST_NEAR = 0.05, 2000
+"""How far from a body noise is measured, in widths; and from how many pixels."""
 SAMPLED_PIXELS = 4000
 TRIM = 16.0
 """Residuals farther away than this (squared distance) do not count as background noise: 0.7 % of five normal variables."""
@@ -58,10 +62,8 @@ def smoothed(image: Image | Floats) -> Floats:
 
 def features(colour: Floats) -> Floats:
     """(H, W, 5): a smoothed image's colour and its intensity's gradient, grey levels a pixel."""
-    intensity = colour @ LUMA
-    across = cv2.Sobel(intensity, cv2.CV_32F, 1, 0, scale=0.125)
-    down = cv2.Sobel(intensity, cv2.CV_32F, 0, 1, scale=0.125)
-    return np.concatenate([colour, across[..., None], down[..., None]], axis=-1)
+    intensity = cv2.transform(colour, LUMA[None])
+    return np.dstack([colour, _slope(intensity, 1, 0), _slope(intensity, 0, 1)])
 
 
 def exposure_gain(colour: Floats, background: Floats) -> Floats:
@@ -74,16 +76,18 @@ def exposure_gain(colour: Floats, background: Floats) -> Floats:
     return np.asarray(np.clip(gain, *GAINS), np.float32)
 
 
-def build_background(picture: Floats, images: Image) -> Background:
+def build_background(picture: Floats, images: Image, bodies: Masks | None = None) -> Background:
     """The model around a picture of the empty scene, with the noise of the clip's own background pixels.
 
     Args:
         picture: (H, W, 3) the empty scene.
         images: (T, H, W, 3) the clip; people in it are outliers and do not count.
+        bodies: (T, h, w) where bodies move, coarsely: noise is measured around them, where a codec spends its bits anew in each
+            frame, and not where it repeats itself.
     """
     colour = smoothed(picture)
     mean = features(colour)
-    covariance = _covariance(mean, colour, images)
+    covariance = _covariance(mean, colour, images, bodies)
     return Background(colour, mean, whitening(covariance), covariance)
 
 
@@ -92,19 +96,38 @@ def whitening(covariance: Array) -> Floats:
     return np.asarray(np.linalg.cholesky(np.linalg.inv(covariance)), np.float32)
 
 
-def squared_distance(background: Background, image: Image) -> tuple[Floats, Floats]:
-    """(H, W) squared Mahalanobis distance of each pixel, over the threshold; and the frame's colours, exposure undone."""
-    colour = smoothed(image)
-    colour *= exposure_gain(colour, background.colour)
-    found = features(colour)
-    offset = (found - background.mean) @ background.whitening
-    distance = np.einsum("ijk,ijk->ij", offset, offset)
-    return distance / THRESHOLD, colour
+def squared_distance(background: Background, image: Image, box: Box | None = None) -> tuple[Floats, Floats]:
+    """(H, W) squared Mahalanobis distance of each pixel, over the threshold; and the frame's smoothed colours.
+
+    Args:
+        background: the model.
+        image: (H, W, 3) the frame.
+        box: rows and columns to look at; all without it.
+    """
+    box = box or (slice(None), slice(None))
+    colour = smoothed(image[box])
+    offset = cv2.subtract(colour, background.colour[box])
+    # Features are linear in the colours, so their difference is that of the smoothed colours.
+    intensity = cv2.transform(offset, LUMA[None])
+    planes = [*cv2.split(offset), _slope(intensity, 1, 0), _slope(intensity, 0, 1)]
+    scale = np.float32(1.0 / np.sqrt(THRESHOLD))
+    distance = np.zeros(intensity.shape, np.float32)
+    for column in scale * background.whitening.T:
+        part = cv2.multiply(planes[-1], float(column[-1]))
+        for plane, weight in zip(planes[:-1], column[:-1], strict=True):
+            if weight:  # the matrix is triangular
+                part = cv2.scaleAdd(plane, float(weight), part)
+        cv2.accumulateSquare(part, distance)
+    return distance, colour
 
 
-def _covariance(mean: Floats, colour: Floats, images: Image) -> Array:
+def _slope(intensity: Floats, across: int, down: int) -> Floats:
+    return np.asarray(cv2.Sobel(intensity, cv2.CV_32F, across, down, scale=0.125), np.float32)
+
+
+def _covariance(mean: Floats, colour: Floats, images: Image, bodies: Masks | None) -> Array:
     """Of the residuals of pixels that look like background, floored."""
-    residuals = _residuals(mean, colour, images)
+    residuals = _residuals(mean, images, bodies)
     floor = np.diag([COLOUR_FLOOR**2] * 3 + [GRADIENT_FLOOR**2] * 2)
     spread = 1.4826 * np.median(np.abs(residuals), axis=0)
     covariance = np.diag(spread.astype(float) ** 2) + floor
@@ -117,13 +140,22 @@ def _covariance(mean: Floats, colour: Floats, images: Image) -> Array:
     return covariance
 
 
-def _residuals(mean: Floats, colour: Floats, images: Image) -> Floats:
+def _residuals(mean: Floats, images: Image, bodies: Masks | None) -> Floats:
     """(N, 5) feature minus mean, on a grid of pixels of some frames."""
     height, width = mean.shape[:2]
     step = max(1, int(np.sqrt(height * width / SAMPLED_PIXELS)))
-    parts = []
+    parts, around = [], []
     for index in np.unique(np.linspace(0, len(images) - 1, SAMPLED_FRAMES).astype(int)):
-        frame = smoothed(images[index])
-        frame *= exposure_gain(frame, colour)
-        parts.append((features(frame) - mean)[::step, ::step].reshape(-1, 5))
-    return np.concatenate(parts)
+        offset = (features(smoothed(images[index])) - mean)[::step, ::step]
+        parts.append(offset.reshape(-1, 5))
+        if bodies is not None:
+            around.append(parts[-1][_around(bodies[index], offset.shape[1::-1]).ravel()])
+    near = np.concatenate(around) if around else np.zeros((0, 5), np.float32)
+    return near if len(near) >= FEWEST_NEAR else np.concatenate(parts)
+
+
+def _around(body: Masks, size: tuple[int, int]) -> Masks:
+    """Pixels near to a coarse body, but outside of it, at another width and height."""
+    coarse = cv2.resize(body.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
+    reach = 2 * round(NEAR * size[0]) + 1
+    return np.asarray((cv2.dilate(coarse, np.ones((reach, reach), np.uint8)) > 0) & (coarse == 0))

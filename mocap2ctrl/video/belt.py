@@ -18,12 +18,14 @@ SLOWEST, FASTEST = 0.1, 12.0
 CONSEQUENCE = "motions are over the belt, as if it rested, and travel; the overlay is as filmed"
 
 
-def belt_choice(belt: str | float) -> str | float:
-    """What a user says of a belt, checked: `auto`, `none`, or its speed in m/s.
+def belt_choice(belt: str | float | None) -> str | float:
+    """What a user says of a belt, checked: `auto`, which is meant if nothing is said, `none`, or its speed in m/s.
 
     Raises:
         ConfigError: none of these.
     """
+    if belt is None:
+        return AUTO
     if belt in (AUTO, NONE):
         return belt
     try:

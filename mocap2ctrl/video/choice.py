@@ -31,6 +31,10 @@ class PersonAt:
     y: float
     time_s: float | None = None
 
+    def __str__(self) -> str:
+        """As `person_at` reads it."""
+        return f"{self.x:g},{self.y:g}" + ("" if self.time_s is None else f"@{self.time_s:g}")
+
 
 def person_at(value: str | Sequence[float] | None) -> PersonAt | None:
     """Reads `X,Y` or `X,Y@T`, or two or three numbers.

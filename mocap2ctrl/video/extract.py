@@ -14,21 +14,24 @@ from mocap2ctrl.errors import VideoError
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import held_still
-from mocap2ctrl.video.background import build_background
+from mocap2ctrl.video.background import Background, build_background
 from mocap2ctrl.video.border import border_contacts, usable_range
 from mocap2ctrl.video.choice import Clip, PersonAt
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
 from mocap2ctrl.video.glance import refuse_visitors
+from mocap2ctrl.video.light import CHANGING, steady_light
 from mocap2ctrl.video.mask_files import load_masks
-from mocap2ctrl.video.masks import raw_masks
-from mocap2ctrl.video.person import find_person, same_person, users_person
+from mocap2ctrl.video.masks import raw_masks, restored
+from mocap2ctrl.video.mixture import mixture_masks
+from mocap2ctrl.video.motion import moving_bodies
+from mocap2ctrl.video.person import find_person, refuse_several, same_person, users_person
 from mocap2ctrl.video.refine import refined_masks
-from mocap2ctrl.video.sources import Scene, empty_scene
+from mocap2ctrl.video.sources import Scene, check_method, empty_scene
 
 FULL_PICTURE = 0.5
 """Share of the picture that differs from the background, above which it is no background."""
-ON_THE_SPOT = 0.45
-"""Share of the body behind which nobody has seen the background, above which a mask would be a guess."""
+WITH_SHADOWS = ("median", "motion", "mog2")
+"""Methods whose picture of the scene may hold the person's shadow."""
 LEAST_BODY_PX = 30
 MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
@@ -47,7 +50,7 @@ class ExtractedMasks:
         fps: frames a second.
         start_s: the first mask's time in the input.
         source_size: width and height of the input, pixels.
-        method: plate, empty, median or masks.
+        method: one of `sources.METHODS`, or masks.
         notes: what was understood, sentences for the user.
         warnings: what the user should know.
         provenance: where they came from; plain JSON values.
@@ -90,7 +93,7 @@ def from_video(
         fps: frames a second; by default the video's own, or a whole fraction of it near 30.
         time_range: seconds of the video to use.
         plate: a picture of the empty scene; by default the one beside the video, if there is one.
-        method: plate, empty or median, to insist on it.
+        method: one of `sources.METHODS`, to insist on it.
         person_at: where the person is, if there are several.
         slowmo: how often slower than life the video plays; by default what the file says, or 1. Times are real ones then.
         progress: told how far it is.
@@ -98,6 +101,7 @@ def from_video(
     Raises:
         VideoError: the video cannot be used; says why and what to do.
     """
+    check_method(method)
     video, where = Path(path), str(path)
     footage = read_footage(video, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
     if len(footage.images) < 3:
@@ -106,22 +110,21 @@ def from_video(
     if person_at is None:
         refuse_visitors(footage.images, footage.fps, footage.start_s, where)
     footage, shake_note = held_still(footage, where)
-    images = footage.images
-    scene = empty_scene(footage, video, None if plate is None else Path(plate), method)
-    _require_seen(scene, where)
-    background = build_background(scene.picture, images)
-    raw = raw_masks(background, images, shadows_in_background=scene.method == "median", progress=progress)
+    images, change = steady_light(footage.images)
+    footage = replace(footage, images=images)
+    bodies = moving_bodies(images, footage.fps)
+    scene = empty_scene(footage, bodies, video, None if plate is None else Path(plate), method)
+    background = build_background(scene.picture, images, bodies)
+    raw = _first_look(background, scene, images, progress)
     _require_background(raw, where)
-    person = find_person(raw, _clip(footage, where), person_at)
+    clip, with_shadows = _clip(footage, where), scene.method in WITH_SHADOWS
+    if scene.looks is not None and person_at is None:
+        _refuse_people_before_median(footage, bodies, clip)
+    person = find_person(raw, clip, person_at)
     exact = refined_masks(
-        background,
-        scene.picture,
-        images,
-        person.masks,
-        shadows_in_background=scene.method == "median",
-        progress=progress,
+        background, scene, images, restored(person.masks, raw), shadows_in_background=with_shadows, progress=progress
     )
-    masks = same_person(exact, person, footage.fps)
+    masks = restored(same_person(exact, person, footage.fps), exact)
     found = usable_range(masks, footage.fps, footage.start_s, where, person.apart)
     part = slice(found.first, found.last)
     return ExtractedMasks(
@@ -132,20 +135,42 @@ def from_video(
         start_s=footage.start_s + found.first / footage.fps,
         source_size=footage.source_size,
         method=scene.method,
-        notes=(_rate_note(footage), *footage.notes, scene.reason, *shake_note, *person.notes, *found.notes),
+        notes=(
+            _rate_note(footage),
+            *footage.notes,
+            scene.reason,
+            *_light_note(change),
+            *shake_note,
+            *person.notes,
+            *found.notes,
+        ),
         warnings=(*footage.warnings, *_warnings(scene)),
         provenance={"kind": "video", "method": scene.method},
         background=scene.picture.astype(np.uint8),
     )
 
 
-def _require_seen(scene: Scene, where: str) -> None:
-    if scene.hidden_share > ON_THE_SPOT:
-        raise VideoError(
-            f"{where}: the person stays on the spot, so what is behind is never seen ({100 * scene.hidden_share:.0f} % of the "
-            f"body's area); give a picture of the empty scene with --background FILE, or choose a part in which the person "
-            f"walks away with --time-range A B"
-        )
+def _first_look(background: Background, scene: Scene, images: Image, progress: Progress | None) -> Masks:
+    """(T, H, W) all that is foreground."""
+    if scene.method == "mog2":
+        return mixture_masks(images, progress)
+    unseen = None
+    if scene.looks is not None:
+        unseen = np.stack([scene.hidden & (scene.looks.in_picture(image) > 0.0) for image in images])
+    return raw_masks(
+        background, images, unseen=unseen, shadows_in_background=scene.method in WITH_SHADOWS, progress=progress
+    )
+
+
+def _refuse_people_before_median(footage: Footage, bodies: Masks, clip: Clip) -> None:
+    """Refuses several people before the plain median, in which those who stand close to each other are not yet taken for one.
+
+    Raises:
+        VideoError: two could be meant; tells where and when.
+    """
+    picture = empty_scene(footage, bodies, Path(clip.where), None, "median").picture
+    raw = raw_masks(build_background(picture, footage.images, bodies), footage.images, shadows_in_background=True)
+    refuse_several(raw, clip)
 
 
 def _require_background(raw: Masks, where: str) -> None:
@@ -169,6 +194,10 @@ def _rate_note(footage: Footage) -> str:
     if abs(footage.fps - footage.source_fps) < 1e-6:
         return f"video: {size}, {footage.fps:.4g} frames a second"
     return f"video: {size}, {footage.source_fps:.4g} frames a second, reduced to {footage.fps:.4g}"
+
+
+def _light_note(change: float) -> tuple[str, ...]:
+    return (f"the light changes by up to {100 * change:.0f} %; that is undone",) if change > CHANGING else ()
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from mocap2ctrl.types import Masks
 from mocap2ctrl.video.background import exposure_gain
 from mocap2ctrl.video.border import border_contacts, require_one_visit, visits
 from mocap2ctrl.video.decode import Image
+from mocap2ctrl.video.empties import empty_stretch
 from mocap2ctrl.video.motion import reduced_images
-from mocap2ctrl.video.sources import empty_stretch
 from mocap2ctrl.video.tracks import follow
 
 GLANCE_FPS = 5.0

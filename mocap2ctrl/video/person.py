@@ -62,6 +62,16 @@ def find_person(masks: Masks, clip: Clip, at: PersonAt | None = None) -> Person:
     return _one(scene, people, clip, at)
 
 
+def refuse_several(masks: Masks, clip: Clip) -> None:
+    """Refuses masks (T, H, W) of all that is foreground if two people could be meant.
+
+    Raises:
+        VideoError: tells where and when.
+    """
+    if follow(masks, clip.fps).tracks:
+        find_person(masks, clip)
+
+
 def _one(scene: Scene, people: Sequence[Track], clip: Clip, at: PersonAt | None) -> Person:
     if at is not None:
         main, start = chosen_track(scene, people, clip, at)

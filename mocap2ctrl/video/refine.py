@@ -5,13 +5,13 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import numpy.typing as npt
-from skimage.morphology import remove_small_holes
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.appearance import Appearance, learn_appearance
-from mocap2ctrl.video.background import Background, Floats, exposure_gain, smoothed
+from mocap2ctrl.video.appearance import learn_appearance
+from mocap2ctrl.video.background import Background, Floats, smoothed
 from mocap2ctrl.video.decode import Image, Progress
-from mocap2ctrl.video.masks import HOLE_SHARE, disc
+from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, without_small_holes
+from mocap2ctrl.video.sources import Scene
 
 PERSON = 2.5
 """Log odds in favour of the person: its colours are those of few limbs in one place, and the histogram is of all of them."""
@@ -25,6 +25,8 @@ ALIKE, ROUNDS = 0.5, 6
 """Log odds that a neighbour of the same colour gives, and how often it does."""
 REACH = 0.06
 """How far from the first mask a second one may get, in heights."""
+UNSEEN_HOLE = 0.012
+"""Largest hole that is filled where the scene behind the person was not seen, in squared heights."""
 THIN = 0.02
 """Radius of what is thin, in heights: a limb is 0.04 wide and more."""
 THIN_EVIDENCE = 1.8
@@ -46,7 +48,7 @@ DARKEST_NEARBY, BRIGHTEST_NEARBY = 0.1, 1.5
 
 def refined_masks(
     background: Background,
-    picture: Floats,
+    scene: Scene,
     images: Image,
     masks: Masks,
     *,
@@ -57,7 +59,7 @@ def refined_masks(
 
     Args:
         background: the model.
-        picture: (H, W, 3) the empty scene.
+        scene: the empty scene.
         images: (T, H, W, 3).
         masks: (T, H, W) of the first look; frames without anybody stay so.
         shadows_in_background: the picture of the scene may hold somebody's shadow.
@@ -66,31 +68,29 @@ def refined_masks(
     looks = learn_appearance(background, images, masks, both_ways=shadows_in_background)
     rows = np.count_nonzero(np.any(masks, axis=2), axis=1)
     height = float(np.median(rows[rows > 0])) if rows.any() else 0.0
+    # Where the scene was not seen, the person's own colours are in its picture here and there.
+    hole = HOLE_SHARE * masks[0].size if scene.looks is None else UNSEEN_HOLE * height * height
     result = np.zeros_like(masks)
     for t, mask in enumerate(masks):
         if not rows[t]:
             continue
-        box = _box(mask, round(2 * REACH * height) + 4 * RIM)
-        frame = smoothed(images[t])
-        gain = exposure_gain(frame, background.colour)
-        odds = _log_odds(looks, frame[box] * gain, background.colour[box], mask[box])
-        person = _decided(odds, mask[box], height, HOLE_SHARE * mask.size)
-        result[t][box] = at_half_share(person, images[t][box] * gain, picture[box])
+        box = box_of(mask, round(2 * REACH * height) + 4 * RIM)
+        colour = smoothed(images[t][box])
+        own = looks.evidence(colour, background.colour[box]) + PERSON
+        if scene.looks is not None:
+            own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
+        odds = _log_odds(own, colour, mask[box])
+        person = _decided(odds, mask[box], height, hole)
+        result[t][box] = at_half_share(person, images[t][box], scene.picture[box])
         if progress:
             progress("refining the outline", (t + 1) / len(masks))
     return result
 
 
-def _box(mask: Masks, margin: int) -> tuple[slice, slice]:
-    rows, columns = np.flatnonzero(np.any(mask, axis=1)), np.flatnonzero(np.any(mask, axis=0))
-    top, left = max(0, int(rows[0]) - margin), max(0, int(columns[0]) - margin)
-    return slice(top, int(rows[-1]) + 1 + margin), slice(left, int(columns[-1]) + 1 + margin)
-
-
-def _log_odds(looks: Appearance, colour: Floats, behind: Floats, first: Masks) -> Floats:
+def _log_odds(evidence: Floats, colour: Floats, first: Masks) -> Floats:
     """(H, W) in favour of the person, smooth within areas of one colour."""
-    own = looks.evidence(colour, behind) + PERSON + np.where(first, FIRST_LOOK, -FIRST_LOOK)
-    own = cv2.GaussianBlur(np.clip(own, -CEILING, CEILING).astype(np.float32), (0, 0), SMOOTHING)
+    own = evidence + np.where(first, np.float32(FIRST_LOOK), np.float32(-FIRST_LOOK))
+    own = cv2.GaussianBlur(np.clip(own, -CEILING, CEILING), (0, 0), SMOOTHING)
     return with_neighbours(own, colour)
 
 
@@ -122,7 +122,7 @@ def _pair(shape: tuple[int, ...], down: int, across: int) -> tuple[tuple[slice, 
 def _decided(odds: Floats, first: Masks, height: float, hole: float) -> Masks:
     """The person, near to the first mask, without small holes and without doubtful thin pieces."""
     reach = cv2.dilate(first.astype(np.uint8), disc(max(1, round(REACH * height)))) > 0
-    filled = remove_small_holes((odds > 0.0) & reach, max_size=round(hole))
+    filled = without_small_holes((odds > 0.0) & reach, hole)
     opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
     sure = without_doubtful_pieces(opened, odds, max(1, round(THIN * height)))
     return with_joints(sure, first)

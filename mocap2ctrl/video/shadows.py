@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import LUMA, Background, Floats, features
+from mocap2ctrl.types import Array, Masks
+from mocap2ctrl.video.background import GRADIENT_FLOOR, LUMA, Background, Box, Floats
 
 BRIGHTEST, DARKEST, DARKEST_TEXTURED = 0.97, 0.5, 0.4
 """Factors of a cast shadow's intensity: at most; at least; at least where it has the background's texture."""
@@ -23,12 +23,14 @@ RED, BLUE = (0.90, 1.04), (0.90, 1.12)
 """Factors of red and blue, relative to that."""
 LEVELS = 2.0
 """Grey levels by which an average colour may be off, in addition."""
+LEVELS_OF_NOISE = 0.5
+"""Or so many standard deviations of the background's colour: a codec's errors are alike in a whole block."""
 SAME, OTHER = 0.25, -0.2
 """Evidence of texture above which it is the background's, and below which it is another."""
 SURROUNDINGS = 6.0
 """Standard deviation of the window over which evidence is gathered, pixels."""
 NOISE_ENERGY = 1.0
-"""Square of a gradient that means nothing, grey levels a pixel."""
+"""Square of a gradient that means nothing, grey levels a pixel; what the clip's noise and codec add comes on top."""
 WINDOW = 5
 SMALLEST_SHARE = 0.00015
 THIN, REGROWTH = 1, 2
@@ -39,70 +41,64 @@ RIM = 4
 """Pixels; the outline of a shadow is blurred by the lamp's width and the lens."""
 
 
-def cast_shadow(background: Background, distance: Floats, colour: Floats, *, gone: bool = False) -> Masks:
-    """(H, W) foreground pixels that are cast shadow.
+def cast_shadow(background: Background, where: Box, distance: Floats, colour: Floats, *, gone: bool = False) -> Masks:
+    """(h, w) foreground pixels that are cast shadow.
 
     Args:
         background: the model.
-        distance: (H, W) squared distance over the threshold.
-        colour: (H, W, 3) smoothed frame, its exposure undone.
+        where: the rows and columns that are looked at.
+        distance: (h, w) squared distance over the threshold.
+        colour: (h, w, 3) smoothed frame.
         gone: look for shadows in the background that are not in the frame, instead.
     """
-    result = np.zeros(distance.shape, bool)
-    box = _box(distance > 1.0)
-    if box is None:
-        return result
-    foreground = distance[box] > 1.0
-    dark, lit = colour[box], background.mean[box]
-    if gone:
-        dark, lit = background.colour[box], features(colour[box])
-    tinted, evidence = _like_background(dark, lit, foreground)
-    pieces = _open_pieces(tinted & (evidence > OTHER), foreground, SMALLEST_SHARE * distance.size)
-    result[box] = pieces | (tinted & (cv2.dilate(pieces.astype(np.uint8), _square(REGROWTH)) > 0))
-    return result
+    still = background.colour[where]
+    dark, lit = (still, colour) if gone else (colour, still)
+    foreground = distance > 1.0
+    tinted, evidence = _like_background(dark, lit, foreground, np.sqrt(np.diag(background.covariance)))
+    height, width = background.colour.shape[:2]
+    pieces = _open_pieces(tinted & (evidence > OTHER), foreground, SMALLEST_SHARE * height * width)
+    return np.asarray(pieces | (tinted & (cv2.dilate(pieces.astype(np.uint8), _square(REGROWTH)) > 0)))
 
 
-def _box(mask: Masks) -> tuple[slice, slice] | None:
-    rows, columns = np.flatnonzero(np.any(mask, axis=1)), np.flatnonzero(np.any(mask, axis=0))
-    if len(rows) == 0:
-        return None
-    margin = 2 * WINDOW
-    low, left = max(0, rows[0] - margin), max(0, columns[0] - margin)
-    return slice(low, rows[-1] + 1 + margin), slice(left, columns[-1] + 1 + margin)
-
-
-def _like_background(colour: Floats, mean: Floats, foreground: Masks) -> tuple[Masks, Floats]:
+def _like_background(dark: Floats, lit: Floats, foreground: Masks, noise: Array) -> tuple[Masks, Floats]:
     """Foreground with the background's tint, darker; and the evidence of its texture, from -1 (another) to 1 (the same)."""
     weight = foreground.astype(np.float32)
-    total = np.maximum(_blur(weight), 1e-3)[..., None]
-    seen, behind = (_blur(image * weight[..., None]) / total for image in (colour, mean[..., :3]))
-    factor = np.asarray((seen @ LUMA) / np.maximum(behind @ LUMA, 1.0), np.float32)
+    total = np.maximum(_blur(weight), 1e-3)
+    seen, behind = ([_blur(plane * weight) / total for plane in cv2.split(image)] for image in (dark, lit))
+    brightness = [sum(float(w) * plane for w, plane in zip(LUMA, planes, strict=True)) for planes in (seen, behind)]
+    factor = np.asarray(brightness[0] / np.maximum(brightness[1], 1.0), np.float32)
     tinted = foreground & (factor > DARKEST_TEXTURED) & (factor < BRIGHTEST)
     for channel, (low, high) in ((0, RED), (2, BLUE)):
-        expected = factor * behind[..., channel]
-        tinted &= seen[..., channel] > low * expected - LEVELS
-        tinted &= seen[..., channel] < high * expected + LEVELS
-    evidence = _texture_evidence(colour @ LUMA, factor[..., None] * mean[..., 3:], tinted)
+        expected = factor * behind[channel]
+        levels = max(LEVELS, LEVELS_OF_NOISE * float(noise[channel]))
+        tinted &= (seen[channel] > low * expected - levels) & (seen[channel] < high * expected + levels)
+    meaningless = NOISE_ENERGY + max(0.0, float(noise[3] ** 2 + noise[4] ** 2) - 2.0 * GRADIENT_FLOOR**2)
+    evidence = _texture_evidence(_intensity(dark), _intensity(lit), factor, tinted, meaningless)
     return tinted & ((factor > DARKEST) | (evidence > SAME)), evidence
 
 
-def _texture_evidence(intensity: Floats, expected: Floats, tinted: Masks) -> Floats:
+def _intensity(image: Floats) -> Floats:
+    return np.asarray(cv2.transform(image, LUMA[None]), np.float32)
+
+
+def _texture_evidence(dark: Floats, lit: Floats, factor: Floats, tinted: Masks, noise: float) -> Floats:
     """How much better a gradient is explained by the background's, scaled, than by none at all.
 
     With g the gradient and e the expected one, |g|² - |g - e|² = 2 g·e - |e|² is |e|² for the same texture and -|e|² for a
     smooth surface. It is averaged over the surroundings, and set against the average of |e|² and of the noise.
     """
-    across = cv2.Sobel(intensity, cv2.CV_32F, 1, 0, scale=0.125)
-    down = cv2.Sobel(intensity, cv2.CV_32F, 0, 1, scale=0.125)
     inside = cv2.erode(tinted.astype(np.uint8), _square(1)).astype(np.float32)  # without edges, which are of no texture
-    energy = np.sum(expected**2, axis=-1) * inside
-    gain = 2.0 * (across * expected[..., 0] + down * expected[..., 1]) * inside - energy
-    against = _surroundings(energy) + NOISE_ENERGY * _surroundings(inside) + 1e-6
+    slopes = [[cv2.Sobel(i, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1))] for i in (dark, lit)]
+    expected = [factor * slope for slope in slopes[1]]
+    energy = inside * (expected[0] * expected[0] + expected[1] * expected[1])
+    gain = 2.0 * inside * (slopes[0][0] * expected[0] + slopes[0][1] * expected[1]) - energy
+    against = _surroundings(energy) + noise * _surroundings(inside) + 1e-6
     return np.asarray(_surroundings(np.clip(gain, -energy, energy)) / against, np.float32)
 
 
 def _surroundings(image: Floats) -> Floats:
-    return np.asarray(cv2.GaussianBlur(image, (0, 0), SURROUNDINGS), np.float32)
+    width = 2 * round(0.85 * SURROUNDINGS) + 1  # two box filters of this width are nearly a Gaussian
+    return np.asarray(cv2.blur(cv2.blur(image, (width, width)), (width, width)), np.float32)
 
 
 def _blur(image: Floats) -> Floats:

@@ -84,7 +84,7 @@ def load_silhouettes(
             say, their rate.
         time_range: seconds of the input to use.
         background: a picture of the empty scene.
-        method: plate, empty or median, to insist on it.
+        method: one of `sources.METHODS`, to insist on it.
         person: which one, where there are several; see `person_at`.
         as_masks: a video is one of masks, white = person, whether or not it looks like that.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.

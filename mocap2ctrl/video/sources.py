@@ -1,8 +1,7 @@
-"""Where the picture of the empty scene comes from: a clean plate, empty frames of the clip, or the clip's median."""
+"""Where the picture of the empty scene comes from: chosen by what the clip shows, or by the user."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,30 +10,26 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.alignment import onto_clip
-from mocap2ctrl.video.background import Floats, exposure_gain, smoothed
-from mocap2ctrl.video.decode import Footage, Image
-from mocap2ctrl.video.motion import moving_bodies, reduced_images, without_specks
+from mocap2ctrl.video.backdrop import plain_backdrop
+from mocap2ctrl.video.background import Floats
+from mocap2ctrl.video.decode import Footage
+from mocap2ctrl.video.empties import empty_middle, empty_stretch
+from mocap2ctrl.video.medians import enlarged, masked_median
+from mocap2ctrl.video.plates import plate_beside, read_plate, with_own_pixels
+from mocap2ctrl.video.unseen import Unseen, scene_behind
 
-METHODS = ("plate", "empty", "median")
-PLATE_SUFFIXES = (".png", ".jpg", ".jpeg")
-PLATE_ASPECT = 0.02
-
-SHORTEST_EMPTY_S = 0.1
-FEWEST_EMPTY = 3
-BLOB_SHARE = 0.002
-"""A blob smaller than this share of the picture is no person."""
-BLOB_LEVELS = 20.0
-"""Grey levels that a pixel must change by to belong to a blob."""
-ARRIVAL_S = 0.4
-"""How long before or after an empty stretch somebody at the picture's border is looked for."""
-
-SAME_LEVELS = 10.0
-"""A plate and the clip's median that differ by fewer grey levels show the same."""
-LEAST_AGREEMENT = 0.5
-MEDIAN_FRAMES = 60
-FEWEST_SEEN = 3
-"""Frames in which a pixel must be free of the moving body to count as seen."""
+METHODS = ("plate", "empty", "median", "mog2", "key", "motion")
+STAYING = 0.85
+"""Share of the frames in which one place is covered by the body, from which the person stays on the spot."""
+PLAIN = 0.93
+"""Share of the pixels beside the person that must lie on a smooth backdrop for it to be one."""
+ODD = 0.05
+"""Share of the scene without bodies that may differ from a backdrop that was made up."""
+RESTLESS_LEVELS, RESTLESS = 24.0, 0.06
+"""A scene is restless where so large a share of it is farther than this from its median in a usual frame, grey levels."""
+PROBED_FRAMES = 12
+AROUND = 0.06
+"""How far a body may reach beyond what moves, as a share of the picture's width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,30 +38,25 @@ class Scene:
 
     Attributes:
         picture: (H, W, 3) grey levels.
-        hidden: (H, W) pixels that the body covers in nearly all frames, so that nobody has seen what is behind.
-        method: plate, empty or median.
+        hidden: (H, W) pixels of which nobody has seen what is behind the body.
+        method: one of METHODS.
         reason: what was used and why, a sentence for the user.
-        hidden_share: area of `hidden`, as a share of the body's usual area.
+        looks: how the colours of person and scene differ in those pixels; None if there is only the picture.
     """
 
     picture: Floats
     hidden: Masks
     method: str
     reason: str
-    hidden_share: float = 0.0
+    looks: Unseen | None = None
 
 
-def plate_beside(video: Path) -> Path | None:
-    """The file `<video's name>.background.png` (or .jpg) in the video's folder, if there is one."""
-    candidates = [video.with_name(f"{video.stem}.background{suffix}") for suffix in PLATE_SUFFIXES]
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def empty_scene(footage: Footage, video: Path, plate: Path | None, method: str | None) -> Scene:
+def empty_scene(footage: Footage, bodies: Masks, video: Path, plate: Path | None, method: str | None) -> Scene:
     """The best picture of the empty scene that there is.
 
     Args:
-        footage: the clip.
+        footage: the clip, in one light.
+        bodies: (T, h, w) where bodies move in it, coarsely.
         video: its file, beside which a clean plate may lie.
         plate: a clean plate that the user gave.
         method: one of METHODS to insist on it.
@@ -74,8 +64,7 @@ def empty_scene(footage: Footage, video: Path, plate: Path | None, method: str |
     Raises:
         VideoError: the plate cannot be used, or the method has nothing to work on.
     """
-    if method is not None and method not in METHODS:
-        raise VideoError(f"method is {method!r}; allowed are {', '.join(METHODS)}")
+    check_method(method)
     found = plate or plate_beside(video)
     if method == "plate" and found is None:
         raise VideoError(
@@ -83,151 +72,94 @@ def empty_scene(footage: Footage, video: Path, plate: Path | None, method: str |
             f"{video.stem}.background.png beside the video"
         )
     if found is not None and method in (None, "plate"):
-        return _from_plate(found, footage, named=plate is not None)
-    stretch = None if method == "median" else empty_stretch(footage.images, footage.fps)
-    if stretch is not None:
-        return _from_empty_frames(footage, stretch)
-    if method == "empty":
-        raise VideoError(
-            f"{video}: no empty frames at its beginning or end; leave --method out, or give --background FILE"
-        )
-    return _from_median(footage)
+        why = "given with --background" if plate is not None else "found beside the video"
+        return _whole(read_plate(found, footage, bodies), "plate", f"background: the clean plate {found}, {why}")
+    if method in (None, "empty"):
+        stretch = empty_stretch(footage.images, footage.fps) or empty_middle(bodies, footage.fps)
+        if stretch is not None:
+            return _from_empty_frames(footage, bodies, stretch)
+        if method == "empty":
+            raise VideoError(
+                f"{video}: no empty frames (nobody leaves or enters through the border); leave the method out, or give "
+                f"--background FILE"
+            )
+    return _from_frames_with_somebody(footage, bodies, method)
 
 
-def _from_plate(path: Path, footage: Footage, *, named: bool) -> Scene:
-    try:
-        data = np.frombuffer(path.read_bytes(), np.uint8)
-    except OSError as error:
-        raise VideoError(
-            f"{path}: cannot be read ({error.strerror or error}); give a picture of the empty scene"
-        ) from error
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if len(data) else None
-    if image is None:
-        raise VideoError(f"{path}: is not a picture that can be read; give a PNG or JPEG of the empty scene")
-    height, width = footage.images.shape[1:3]
-    own = image.shape[1] / image.shape[0]
-    if abs(np.log(own * height / width)) > PLATE_ASPECT:
-        raise VideoError(
-            f"{path}: is {image.shape[1]}x{image.shape[0]} pixels, the video {footage.source_size[0]}x{footage.source_size[1]}, "
-            f"another shape; give a picture by the same camera"
-        )
-    reduced = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
-    picture, agreement = with_own_pixels(onto_clip(reduced, footage.images)[0].astype(np.float32), footage)
-    if agreement < LEAST_AGREEMENT:
-        raise VideoError(
-            f"{path}: is no clean background (only {100 * agreement:.0f} % of the still part of the video looks like it); give a "
-            f"picture of the same scene by the same camera, or leave the picture out"
-        )
-    why = "given with --background" if named else "found beside the video"
-    return Scene(picture, np.zeros((height, width), bool), "plate", f"background: the clean plate {path}, {why}")
+def check_method(method: str | None) -> None:
+    """Refuses what is no method.
 
-
-def with_own_pixels(picture: Floats, footage: Footage) -> tuple[Floats, float]:
-    """The picture in the clip's exposure, with the clip's own median where that shows the same; and the share of that.
-
-    A plate has noise, compression and sharpness of its own, which the clip's median has not.
+    Raises:
+        VideoError: says which there are.
     """
-    median, hidden = masked_median(footage.images, moving_bodies(footage.images, footage.fps))
-    own = picture / exposure_gain(median, picture)
-    same = np.abs(smoothed(median) - smoothed(own)).max(axis=-1) < SAME_LEVELS
-    use = cv2.erode((same & ~hidden).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-    agreement = float(np.mean(same[~hidden])) if not hidden.all() else 1.0
-    return np.asarray(np.where(use[..., None], median, own), np.float32), agreement
+    if method is not None and method not in METHODS:
+        raise VideoError(f"background method is {method!r}; allowed are {', '.join(METHODS)}")
 
 
-def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
-    """First frame, and the one after the last, of a stretch without anybody at the clip's beginning or end.
-
-    Such a stretch is still; next to it somebody enters or leaves through the border, or is there all at once (a cut).
-    """
-    small = reduced_images(images)
-    ends = (_still_stretch(small, fps), _still_stretch(small[::-1], fps))
-    lengths = [0 if end is None else end for end in ends]
-    if max(lengths) == 0:
-        return None
-    return (0, lengths[0]) if lengths[0] >= lengths[1] else (len(images) - lengths[1], len(images))
+def _whole(picture: Floats, method: str, reason: str) -> Scene:
+    return Scene(picture, np.zeros(picture.shape[:2], bool), method, reason)
 
 
-def _still_stretch(small: Image, fps: float) -> int | None:
-    """How many of the first frames are empty; None if they are not, or if nobody can tell."""
-    anchor = np.median(small[:FEWEST_EMPTY], axis=0).astype(np.int16)
-    blobs = [without_specks(np.abs(frame - anchor).max(axis=-1) > BLOB_LEVELS, BLOB_SHARE) for frame in small]
-    areas = np.array([np.count_nonzero(b) for b in blobs])
-    occupied = np.flatnonzero(areas)
-    if len(occupied) == 0 or occupied[0] < max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):
-        return None
-    first = occupied[0]
-    arriving = blobs[first : first + max(2, round(ARRIVAL_S * fps))]
-    enters = any(_touches_border(blob) for blob in arriving)
-    appears = areas[first] > 0.5 * np.median(areas[occupied])
-    # A frame before the first blob may hold the tip of a foot.
-    return max(FEWEST_EMPTY, int(first) - 1) if enters or appears else None
-
-
-def _touches_border(blob: Masks) -> bool:
-    return bool(blob[0].any() or blob[-1].any() or blob[:, 0].any() or blob[:, -1].any())
-
-
-def _from_empty_frames(footage: Footage, stretch: tuple[int, int]) -> Scene:
+def _from_empty_frames(footage: Footage, bodies: Masks, stretch: tuple[int, int]) -> Scene:
     first, last = stretch
     picture, _ = masked_median(footage.images[first:last], None)
-    picture, _ = with_own_pixels(picture, footage)
+    picture, _ = with_own_pixels(picture, footage.images, bodies)
     start, end = (footage.start_s + n / footage.fps for n in (first, last - 1))
-    reason = f"background: the empty frames from {start:.2f} to {end:.2f} s of the clip ({last - first} frames)"
-    return Scene(picture, np.zeros(picture.shape[:2], bool), "empty", reason)
-
-
-def _from_median(footage: Footage) -> Scene:
-    """Each pixel's median over the frames in which it is outside of all moving bodies."""
-    bodies = moving_bodies(footage.images, footage.fps)
-    picture, hidden = masked_median(footage.images, bodies)
-    if hidden.any():
-        picture = cv2.inpaint(picture.astype(np.uint8), hidden.astype(np.uint8), 3.0, cv2.INPAINT_TELEA).astype(
-            np.float32
-        )
-    reason = (
-        "background: each pixel's median over the frames in which nothing moves there; there is neither a clean plate nor "
-        "an empty stretch at the clip's beginning or end"
+    return _whole(
+        picture,
+        "empty",
+        f"background: the empty frames from {start:.2f} to {end:.2f} s of the clip ({last - first} frames)",
     )
-    usual = float(np.median(np.mean(bodies, axis=(1, 2))))
-    return Scene(picture, hidden, "median", reason, float(np.mean(hidden)) / usual if usual else 0.0)
 
 
-def masked_median(images: Image, bodies: Sequence[Masks] | Masks | None) -> tuple[Floats, Masks]:
-    """Each pixel's median over at most 60 frames in which no body covers it, and the pixels without enough of them.
-
-    Args:
-        images: (T, H, W, 3).
-        bodies: (T, h, w), of any size; None: nothing is covered.
-    """
-    chosen = np.unique(np.linspace(0, len(images) - 1, MEDIAN_FRAMES).astype(int))
-    height, width = images.shape[1:3]
-    picture, hidden = np.empty((height, width, 3), np.float32), np.zeros((height, width), bool)
-    if bodies is None:
-        for rows in _bands(height):
-            picture[rows] = np.median(images[chosen, rows], axis=0)
-        return picture, hidden
-    covered = np.stack([_enlarged(bodies[i], (width, height)) for i in chosen])
-    for rows in _bands(height):
-        cover = covered[:, rows]
-        hidden[rows] = np.count_nonzero(~cover, axis=0) < FEWEST_SEEN
-        picture[rows] = _median_of_uncovered(images[chosen, rows], cover)
-    return picture, hidden
-
-
-def _median_of_uncovered(values: Image, covered: Masks) -> Floats:
-    """Median over the first axis of (N, H, W, 3) values where (N, H, W) `covered` is not set; 255 where it always is."""
-    last = np.where(covered[..., None], np.uint8(255), values)  # covered ones come last
-    # Sorting short integers along the last axis is sixteen times as fast as sorting bytes along the first.
-    ordered = np.sort(np.moveaxis(last, 0, -1).astype(np.int16), axis=-1)
-    count = np.maximum(np.count_nonzero(~covered, axis=0), 1)[..., None, None]
-    low, high = (np.take_along_axis(ordered, index, axis=-1)[..., 0] for index in ((count - 1) // 2, count // 2))
-    return np.asarray(0.5 * (low.astype(np.float32) + high), np.float32)
+def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | None) -> Scene:
+    """The median, a mixture, a backdrop or what moves: by how long the body covers a place, and what is around it."""
+    covered = float(np.max(np.mean(bodies, axis=0)))
+    why = f"there is neither a clean plate nor an empty frame, and the body covers one place for {100 * covered:.0f} % of the clip"
+    if method == "key" or (method is None and covered > STAYING):
+        backdrop = plain_backdrop(masked_median(footage.images, bodies)[0], _around(bodies, footage))
+        seen = f"{100 * backdrop.plain:.0f} % of what is beside the person is one smooth surface"
+        odd = _restlessness(backdrop.picture, footage, bodies)
+        if method == "key" or (backdrop.plain > PLAIN and odd < ODD):
+            return _whole(
+                backdrop.picture, "key", f"background: a plain backdrop, continued behind the person ({seen}); {why}"
+            )
+        why += f", before no plain backdrop ({seen}, {100 * odd:.0f} % of it differs elsewhere)"
+    if method == "motion" or (method is None and covered > STAYING):
+        picture, hidden, looks = scene_behind(footage, bodies)
+        return Scene(
+            picture, hidden, "motion", f"background: what is around the moving person, and its colours; {why}", looks
+        )
+    return _from_median(footage, bodies, method, why)
 
 
-def _bands(height: int, rows: int = 32) -> list[slice]:
-    return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
+def _around(bodies: Masks, footage: Footage) -> Masks:
+    """(H, W) where the body may be in any frame."""
+    height, width = footage.images.shape[1:3]
+    reach = 2 * round(AROUND * bodies.shape[2]) + 1
+    grown = cv2.dilate(np.any(bodies, axis=0).astype(np.uint8), np.ones((reach, reach), np.uint8))
+    return enlarged(grown > 0, (width, height))
 
 
-def _enlarged(mask: Masks, size: tuple[int, int]) -> Masks:
-    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0)
+def _from_median(footage: Footage, bodies: Masks, method: str | None, why: str) -> Scene:
+    """Each pixel's median over the frames in which it is outside of all moving bodies; or a mixture where it is restless."""
+    picture, hidden = masked_median(footage.images, bodies)
+    restless = _restlessness(picture, footage, bodies)
+    if method == "mog2" or (method is None and restless > RESTLESS):
+        reason = f"background: a mixture of colours for each pixel, as {100 * restless:.0f} % of the scene moves by itself; {why}"
+        return _whole(picture, "mog2", reason)
+    if hidden.any():
+        levels = np.clip(picture, 0, 255).astype(np.uint8)
+        picture = cv2.inpaint(levels, hidden.astype(np.uint8), 3.0, cv2.INPAINT_TELEA).astype(np.float32)
+    reason = f"background: each pixel's median over the frames in which nothing moves there; {why}"
+    return Scene(picture, hidden, "median", reason)
+
+
+def _restlessness(picture: Floats, footage: Footage, bodies: Masks) -> float:
+    """The share of the scene without bodies that is far from its median, in a usual frame."""
+    levels, shares = np.clip(picture, 0, 255).astype(np.uint8), []
+    for t in np.unique(np.linspace(0, len(bodies) - 1, PROBED_FRAMES).astype(int)):
+        far = cv2.absdiff(footage.images[t], levels).max(axis=-1) > RESTLESS_LEVELS
+        free = ~enlarged(bodies[t], far.shape[::-1])
+        shares.append(float(np.mean(far[free])) if free.any() else 0.0)
+    return float(np.median(shares))

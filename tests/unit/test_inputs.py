@@ -68,6 +68,8 @@ def test_the_working_directory_has_a_name(folder: Path, monkeypatch: pytest.Monk
         ("walk.mp4", "incremental", Options(cycles=2), "--cycles"),
         ("two.npz:left", "batch", Options(cycles=2), "--cycles"),
         ("frames", "incremental", Options(background="b.jpg"), r"holds masks; --background"),
+        ("frames", "incremental", Options(background_method="key"), r"holds masks; --background-method"),
+        ("walk.bvh", "incremental", Options(background_method="key"), "--background-method"),
     ],
 )
 def test_options_that_do_not_fit(folder: Path, source: str, method: str, options: Options, says: str) -> None:

@@ -22,7 +22,7 @@ from mocap2ctrl.video.camera_file import load_camera
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import render_video
-from rendering import performer, solids
+from rendering import performer, scenery, solids
 from rendering.footage import exact_masks
 from rendering.viewpoint import (
     ANY_FIELD_OF_VIEW_DEG,
@@ -232,6 +232,22 @@ def test_shadow_lies_where_the_sun_is_hidden() -> None:
     assert sky[0, 2] > 0.999
 
 
+def test_conditions_change_the_picture_and_not_the_truth(footage: Path, tmp_path: Path) -> None:
+    rendered(tmp_path, "--light", "drift", "cloud", "--noise", "2", "--crf", "34", "--no-plate")
+    assert not (tmp_path / "walk.background.jpg").exists()
+    with np.load(footage / "walk.masks.npz") as usual, np.load(tmp_path / "walk.masks.npz") as changed:
+        assert np.array_equal(usual["walk"], changed["walk"])
+    assert (tmp_path / "walk.mp4").read_bytes() != (footage / "walk.mp4").read_bytes()
+
+
+@pytest.mark.parametrize("kind", scenery.BACKDROPS)
+def test_a_backdrop_is_smooth(kind: str, character: Character) -> None:
+    camera = load_camera(render_video.VIDEO / "walk.toml")
+    scene = scenery.build_scene(kind, camera, 6.0, np.random.default_rng(0))
+    levels = (scene.sun + scene.sky)[:, :, 1]
+    assert np.abs(np.diff(levels, axis=1)).max() < 0.01 * levels.max()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -240,6 +256,7 @@ def test_shadow_lies_where_the_sun_is_hidden() -> None:
         (["humanoid3d_walk", "--seconds", "0.01"], "less than two frames"),
         (["humanoid3d_walk", "--size", "95x54"], "must be even"),
         (["humanoid3d_walk", "--fps", "0"], "whole number from 1"),
+        (["humanoid3d_walk", "--light", "disco"], "drift"),
         (["humanoid3d_kick", "--cycles", "2"], "only a loop can be repeated"),
         ([], "no motion given"),
     ],

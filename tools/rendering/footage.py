@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -14,6 +14,7 @@ from mocap2ctrl.geometry.camera import camera_centre, project, rays
 from mocap2ctrl.motion import clips
 from mocap2ctrl.types import Array, Camera, Masks, MotionClip
 from rendering import solids
+from rendering.conditions import Conditions
 from rendering.performer import Performer
 from rendering.scenery import Scene
 
@@ -46,6 +47,7 @@ class Shot:
         seed: of flicker and noise.
         subframes: moments within the time that the shutter is open that each pixel sees.
         samples: samples a pixel at each of them.
+        conditions: what changes while the camera runs, and how noisy its sensor is.
     """
 
     performer: Performer
@@ -55,19 +57,23 @@ class Shot:
     seed: int
     subframes: int = 4
     samples: int = 2
+    conditions: Conditions = field(default_factory=Conditions)
 
     def clean_plate(self) -> Image:
         """The empty scene with its own noise."""
-        return _developed(self.scene.sun + self.scene.sky, self._exposure(), np.random.default_rng([self.seed, 10]))
+        light, noise = self.scene.sun + self.scene.sky, self.conditions.noise
+        return _developed(light, self._exposure(), np.random.default_rng([self.seed, 10]), noise)
 
     def frames(self, times_s: Array) -> Iterator[tuple[Image, Masks]]:
         """The picture (H, W, 3) and the silhouette (H, W) at each time: at least half of a pixel is the person."""
         exposure = self._exposure()
         for index, time_s in enumerate(times_s):
             rng = np.random.default_rng([self.seed, 11, index])
-            light, share = self._seen(float(time_s), rng)
+            moment = replace(self, scene=self.conditions.scene_at(self.scene, float(time_s)))
+            light, share = moment._seen(float(time_s), rng)
             flicker = 1.0 + FLICKER * float(rng.uniform(-1.0, 1.0))
-            yield _developed(light, exposure * flicker, rng), share >= 0.5
+            gain = exposure * flicker * self.conditions.exposure(float(time_s))
+            yield _developed(light, gain, rng, self.conditions.noise), share >= 0.5
 
     def _exposure(self) -> float:
         empty = self.scene.sun + self.scene.sky
@@ -201,8 +207,8 @@ def _spread_samples(count: int, rng: np.random.Generator) -> Array:
     return np.stack([rng.permutation(steps), rng.permutation(steps)], axis=1)
 
 
-def _developed(light: Array, exposure: float, rng: np.random.Generator) -> Image:
-    """The picture that a phone makes of linear light: lens, sensor, sRGB."""
+def _developed(light: Array, exposure: float, rng: np.random.Generator, noise: float = 1.0) -> Image:
+    """The picture that a phone makes of linear light: lens, sensor (`noise` times as noisy as usual), sRGB."""
     seen = cv2.GaussianBlur(light, (0, 0), LENS_SIGMA_PX) * (
         exposure * _vignette(light.shape[0], light.shape[1])[..., None]
     )
@@ -210,7 +216,7 @@ def _developed(light: Array, exposure: float, rng: np.random.Generator) -> Image
     grain = rng.standard_normal(seen.shape, dtype=np.float32)
     grain = cv2.GaussianBlur(grain, (0, 0), NOISE_GRAIN_PX)
     grain /= float(np.std(grain))
-    seen = np.clip(seen + deviation * grain, 0.0, 1.0)
+    seen = np.clip(seen + noise * deviation * grain, 0.0, 1.0)
     encoded = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1.0 / 2.4) - 0.055)
     return np.asarray(np.rint(255.0 * encoded), np.uint8)
 

@@ -13,6 +13,8 @@ from mocap2ctrl.types import Array, Camera
 from rendering.solids import cell_values, fractal_noise
 
 SCENES = ("street", "garden", "hall")
+BACKDROPS = ("green", "paper")
+"""Of a studio: one colour, or white paper, lit unevenly; chosen by name only."""
 SAMPLES = 3
 """Samples of the background along each side of a pixel."""
 SUN_ELEVATION_DEG = (42.0, 58.0)
@@ -79,7 +81,7 @@ def build_scene(kind: str, camera: Camera, behind_m: float, rng: np.random.Gener
         rng: draws all that differs from scene to scene.
     """
     seeds = Seeds(rng)
-    ground, wall = {"street": (_paving, _bricks), "garden": (_grass, _hedge), "hall": (_carpet, _plaster)}[kind]
+    ground, wall = SURFACES[kind]
     lamps = _lamps(kind, camera, rng)
     wall_m = behind_m + rng.uniform(*WALL_BEHIND_M)
     width, height = camera.size
@@ -131,8 +133,8 @@ def _lamps(kind: str, camera: Camera, rng: np.random.Generator) -> Lamps:
         [back[0] * np.cos(aside) - back[1] * np.sin(aside), back[0] * np.sin(aside) + back[1] * np.cos(aside)]
     )
     to_sun = np.array([*(turned * np.cos(elevation)), np.sin(elevation)])
-    ground = {"street": (0.24, 0.23, 0.21), "garden": (0.10, 0.15, 0.05), "hall": (0.22, 0.15, 0.11)}[kind]
-    if kind == "hall":
+    ground = {"street": (0.24, 0.23, 0.21), "garden": (0.10, 0.15, 0.05)}.get(kind, (0.22, 0.15, 0.11))
+    if kind == "hall" or kind in BACKDROPS:
         sun, sky, softness = np.array([0.95, 0.87, 0.75]), np.array([0.50, 0.48, 0.45]), 0.08
     else:
         sun, sky, softness = np.array([1.0, 0.94, 0.84]), np.array([0.34, 0.39, 0.46]), 0.02
@@ -208,6 +210,18 @@ def _plaster(x: Array, z: Array, seeds: Seeds) -> Array:
     return _mixed(wall, _tinted((0.18, 0.14, 0.10), tone), (z < 0.10) | (np.abs(z - 1.05) < 0.025))
 
 
+def _green(x: Array, y: Array, seeds: Seeds) -> Array:
+    return _tinted((0.07, 0.30, 0.09), 0.9 + 0.2 * seeds.noise(x, y, 1.6, 2))
+
+
+def _paper(x: Array, y: Array, seeds: Seeds) -> Array:
+    return _tinted((0.52, 0.52, 0.53), 0.9 + 0.2 * seeds.noise(x, y, 1.6, 2))
+
+
+def _studio_floor(x: Array, y: Array, seeds: Seeds) -> Array:
+    return _tinted((0.23, 0.22, 0.21), 0.9 + 0.2 * seeds.noise(x, y, 1.6, 2))
+
+
 def _add_sky(sun: Array, sky: Array, hit: Array, on_ground: Array, wall_right: Array, seeds: Seeds) -> None:
     """Open sky above a hedge with an uneven top; changes `sun` and `sky`."""
     above = np.zeros(on_ground.shape, bool)
@@ -221,3 +235,13 @@ def _add_sky(sun: Array, sky: Array, hit: Array, on_ground: Array, wall_right: A
     cloud = 0.25 * seeds.noise(wall_right, 2.5 * height, 2.5, 5)[height > top]
     sun[above] = 0.0
     sky[above] = np.array([0.36, 0.45, 0.56]) + cloud[:, None]
+
+
+SURFACES = {
+    "street": (_paving, _bricks),
+    "garden": (_grass, _hedge),
+    "hall": (_carpet, _plaster),
+    "green": (_green, _green),
+    "paper": (_studio_floor, _paper),
+}
+"""Ground and wall of each kind of scene."""

@@ -1,0 +1,72 @@
+"""Frames of a clip in which nobody is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from mocap2ctrl.types import Masks
+from mocap2ctrl.video.decode import Image
+from mocap2ctrl.video.motion import reduced_images, without_specks
+
+SHORTEST_EMPTY_S = 0.1
+FEWEST_EMPTY = 3
+BLOB_SHARE = 0.002
+"""A blob smaller than this share of the picture is no person."""
+BLOB_LEVELS = 20.0
+"""Grey levels that a pixel must change by to belong to a blob."""
+ARRIVAL_S = 0.4
+"""How long before or after an empty stretch somebody at the picture's border is looked for."""
+
+
+def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
+    """First frame, and the one after the last, of a stretch without anybody at the clip's beginning or end.
+
+    Such a stretch is still; next to it somebody enters or leaves through the border, or is there all at once (a cut).
+    """
+    small = reduced_images(images)
+    ends = (_still_stretch(small, fps), _still_stretch(small[::-1], fps))
+    lengths = [0 if end is None else end for end in ends]
+    if max(lengths) == 0:
+        return None
+    return (0, lengths[0]) if lengths[0] >= lengths[1] else (len(images) - lengths[1], len(images))
+
+
+def empty_middle(bodies: Masks, fps: float) -> tuple[int, int] | None:
+    """First frame, and the one after the last, of the longest stretch between a body that leaves and one that enters.
+
+    Args:
+        bodies: (T, h, w) where something moves; somebody who stands still does not, but has left through no border.
+        fps: frames a second.
+    """
+    occupied = np.flatnonzero(np.any(bodies, axis=(1, 2)))
+    near, trim = max(2, round(ARRIVAL_S * fps)), round(SHORTEST_EMPTY_S * fps)
+    found: list[tuple[int, int]] = []
+    for last, following in pairwise(occupied.tolist()):
+        leaves = any(_touches_border(b) for b in bodies[max(0, last - near) : last + 1])
+        enters = any(_touches_border(b) for b in bodies[following : following + near])
+        stretch = last + 1 + trim, following - trim
+        if leaves and enters and stretch[1] - stretch[0] >= max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):
+            found.append(stretch)
+    return max(found, key=lambda s: s[1] - s[0], default=None)
+
+
+def _still_stretch(small: Image, fps: float) -> int | None:
+    """How many of the first frames are empty; None if they are not, or if nobody can tell."""
+    anchor = np.median(small[:FEWEST_EMPTY], axis=0).astype(np.int16)
+    blobs = [without_specks(np.abs(frame - anchor).max(axis=-1) > BLOB_LEVELS, BLOB_SHARE) for frame in small]
+    areas = np.array([np.count_nonzero(b) for b in blobs])
+    occupied = np.flatnonzero(areas)
+    if len(occupied) == 0 or occupied[0] < max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):
+        return None
+    first = occupied[0]
+    arriving = blobs[first : first + max(2, round(ARRIVAL_S * fps))]
+    enters = any(_touches_border(blob) for blob in arriving)
+    appears = areas[first] > 0.5 * np.median(areas[occupied])
+    # A frame before the first blob may hold the tip of a foot.
+    return max(FEWEST_EMPTY, int(first) - 1) if enters or appears else None
+
+
+def _touches_border(blob: Masks) -> bool:
+    return bool(blob[0].any() or blob[-1].any() or blob[:, 0].any() or blob[:, -1].any())
