@@ -114,6 +114,8 @@ def from_video(
     footage = replace(footage, images=images)
     bodies = moving_bodies(images, footage.fps)
     scene = empty_scene(footage, bodies, video, None if plate is None else Path(plate), method)
+    if scene.looks is not None and person_at is not None and method is None:
+        scene = empty_scene(footage, bodies, video, None, "median")  # by what moves, people who are close are one
     background = build_background(scene.picture, images, bodies)
     raw = _first_look(background, scene, images, progress)
     _require_background(raw, where)
