@@ -2,6 +2,8 @@
 
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
     python tools/benchmark.py weizmann                      fits to real masks by a camera that is assumed
+    python tools/benchmark.py tracks --seeds 1 2 3          tracks of videos of known motions, without controllers
+    python tools/benchmark.py weizmann-tracks --results F   tracks of all real masks; goes on where F ends
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
@@ -23,7 +25,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import carry, fits, loops, motions, physics, videos, weizmann
+from benchmarks import carry, fits, loops, motions, physics, tracks, videos, weizmann
 from benchmarks.rows import Row, Table, print_table
 
 from mocap2ctrl.simulation.choose import ENGINES
@@ -31,6 +33,10 @@ from mocap2ctrl.simulation.choose import ENGINES
 TABLES = {
     "video": Table(videos.video, ("",), across=True, clips=tuple(videos.CASES), note=videos.NOTE),
     "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
+    "tracks": Table(tracks.rendered_tracks, ("",), across=True, clips=tracks.RENDERED, note=tracks.RENDERED_NOTE),
+    "weizmann-tracks": Table(
+        tracks.weizmann_tracks, ("sequence", "camera", "prior"), clips=tracks.WEIZMANN, note=tracks.WEIZMANN_NOTE
+    ),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

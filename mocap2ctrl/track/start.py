@@ -111,5 +111,6 @@ def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
     )
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen = np.ones(poses.frames, bool)
-    energy, _, _ = outline_equations(evidence.tree, evidence.view, np.ones(4), *poses, soft, seen, tau, 2, False)
+    step = evidence.pixel_step(FAR)
+    energy, _, _ = outline_equations(evidence.tree, evidence.view, np.ones(4), *poses, soft, seen, tau, step, False)
     return np.asarray(energy)

@@ -40,6 +40,8 @@ def test_the_assumed_camera_sees_a_standing_person_where_the_masks_are(top: int,
 
 def test_crouching_jumping_and_empty_frames_do_not_move_the_assumed_camera() -> None:
     usual = somebody(40, 114, 20)
+    busy = np.concatenate([usual, somebody(70, 114, 15), somebody(20, 114, 15)])  # bent down, arms overhead
+    np.testing.assert_allclose(assumed_camera(busy).matrix, assumed_camera(usual).matrix)
     odd = np.concatenate([usual, somebody(80, 114, 2), somebody(30, 100, 2), np.zeros((3, 144, 180), bool)])
     for name in ("matrix", "translation"):
         np.testing.assert_allclose(getattr(assumed_camera(odd), name), getattr(assumed_camera(usual), name))

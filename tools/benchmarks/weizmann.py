@@ -17,7 +17,7 @@ from benchmarks.rows import CACHE, SHARED, Row
 from benchmarks.videos import measured
 from mocap2ctrl.fit.config import budget
 from mocap2ctrl.geometry.masks import row_spans
-from mocap2ctrl.types import Camera, Masks
+from mocap2ctrl.types import Array, Camera, Masks
 from mocap2ctrl.video.camera_file import save_camera
 from mocap2ctrl.video.mask_files import load_masks
 
@@ -68,17 +68,17 @@ def assumed_camera(masks: Masks) -> Camera:
     """A plausible camera of somebody's masks, where nobody knows the real one.
 
     It is level, looks along y, and has its principal point at the picture's centre. Somebody of PERSON_M who stands DISTANCE_M
-    in front of it is as tall as the masks' median, which gives the focal length f = height_px * DISTANCE_M / PERSON_M. Their
-    soles are seen where the lowest masks end, which gives the camera's height h = (feet_row - cy) * PERSON_M / height_px. A
-    wrong distance or height changes the scale of the world, and how strongly things shrink with depth, which for a lateral view
-    is little.
+    in front of it is as tall as masks most often are, which neither bending down nor raised arms change; that gives the focal
+    length f = height_px * DISTANCE_M / PERSON_M. Their soles are seen where the lowest masks end, which gives the camera's height
+    h = (feet_row - cy) * PERSON_M / height_px. A wrong distance or height changes the scale of the world, and how strongly things
+    shrink with depth, which for a lateral view is little.
 
     Args:
-        masks: (T, H, W), with at least one that is not empty, of somebody who stands upright in most of them.
+        masks: (T, H, W), with at least one that is not empty, of somebody who stands upright in a third of them.
     """
     height, width = masks.shape[1:]
     spans = row_spans(masks)
-    height_px = float(np.median(np.diff(spans, axis=1)))
+    height_px = _commonest(np.diff(spans, axis=1).ravel().astype(float))
     feet_row = float(np.percentile(spans[:, 1], GROUND_PERCENTILE)) - 0.5  # the pixel's lower edge
     cx, cy = 0.5 * (width - 1), 0.5 * (height - 1)
     focal = height_px * DISTANCE_M / PERSON_M
@@ -90,3 +90,11 @@ def assumed_camera(masks: Masks) -> Camera:
         rotation=np.array([np.pi / 2.0, 0.0, 0.0]),
         translation=np.array([0.0, camera_m, DISTANCE_M]),
     )
+
+
+def _commonest(values: Array) -> float:
+    """The middle of the shortest interval that holds a third of the values."""
+    values = np.sort(values)
+    count = max(1, len(values) // 3)
+    start = int(np.argmin(values[count - 1 :] - values[: len(values) - count + 1]))
+    return float(np.median(values[start : start + count]))
