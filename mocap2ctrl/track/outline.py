@@ -75,7 +75,7 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
         tree, view: body and camera.
         body: (4,) factors of `BODY`.
         root_position, root_orientation, angles: (T, 3), (T, 4), (T, J).
-        soft: (T, H, W) softened silhouettes.
+        soft: (T, H, W) softened silhouettes, or (1, H, W) the one of all frames.
         seen: (T,) whether a frame has evidence.
         tau: softness, pixels.
         step: only every `step`-th pixel of every `step`-th row is looked at, and counts for the rest.
@@ -85,7 +85,7 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
         Energies (T,), gradients (T, D + 4) and matrices (T, D + 4, D + 4) of half the sum of squared differences, with
         respect to the coordinates and the body's factors.
     """
-    count, height, width = soft.shape
+    count, (_, height, width) = len(root_position), soft.shape
     size = 6 + len(tree.axis) + 4
     energy = np.zeros(count)
     gradient = np.zeros((count, size))
@@ -104,7 +104,7 @@ def outline_equations(tree, view, body, root_position, root_orientation, angles,
             _draw_distance(picture, c, REACH * tau, step)
         picture.pulls[:] = 0.0
         picture.stiffness[:] = 0.0
-        energy[t] = _compare(picture, view, body, soft[t], tau, step, derivatives)
+        energy[t] = _compare(picture, view, body, soft[t if len(soft) > 1 else 0], tau, step, derivatives)
         if derivatives:
             _map_forces(gradient[t], matrix[t], picture, frames, tree, body)
     return energy, gradient, matrix

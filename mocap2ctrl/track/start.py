@@ -106,9 +106,7 @@ def _shifts(masks: Masks, middle: Array, position: Array, silhouettes: Silhouett
 
 def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
     """(N,) outline energies of N poses against frame `first`."""
-    soft = np.ascontiguousarray(
-        np.broadcast_to(evidence.soft[FAR][first], (poses.frames, *evidence.soft[FAR].shape[1:]))
-    )
+    soft = evidence.soft[FAR][first : first + 1]
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen = np.ones(poses.frames, bool)
     step = evidence.pixel_step(FAR)
