@@ -19,9 +19,6 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-4, 1e3
 TRIES = 4
 """How often a step that leads upwards is damped before the descent gives up."""
 
-LEAST_DECREASE = 0.05
-"""Of the energy; a descent that gains less by a step has arrived."""
-
 LONGEST_STEP, LONGEST_GROWTH = 0.5, 0.05
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.6, 1.6
 """Bounds of the body's factors."""
@@ -33,16 +30,17 @@ IMMOVABLE = 1e12
 
 
 class Level(NamedTuple):
-    """One level of a descent: softness in metres, and how many steps at most."""
+    """One level of a descent: softness in metres, every so manieth pixel, number of steps."""
 
     tau_m: float
+    pixel_step: int
     steps: int
 
 
-ROUGH = (Level(FAR, 3), Level(MIDDLE, 5))
+ROUGH = (Level(FAR, 2, 3), Level(MIDDLE, 2, 5))
 """Enough to follow a person by some frames."""
 
-FINE = (Level(FAR, 6), Level(MIDDLE, 6), Level(NEAR, 8))
+FINE = (Level(FAR, 2, 6), Level(MIDDLE, 2, 6), Level(NEAR, 1, 8))
 """To the bottom."""
 
 
@@ -84,31 +82,28 @@ def descend(
     """
     for level in levels:
         path, body = _descend_level(evidence, path, body, level, frozen, fit_body)
-    tau_m, belief = levels[-1].tau_m, belief_at(evidence, path, body)
-    last = equations(evidence, path, body, belief, tau_m, evidence.pixel_step(tau_m), derivatives=False)
+    tau_m, pixel_step, _ = levels[-1]
+    last = equations(evidence, path, body, belief_at(evidence, path, body), tau_m, pixel_step, False)
     return Fitted(path, body, last.energy, last.parts)
 
 
 def _descend_level(
     evidence: Evidence, path: Path, body: Array, level: Level, frozen: tuple[int, int], fit_body: bool
 ) -> tuple[Path, Array]:
-    damping, pixels, done = FIRST_DAMPING, evidence.pixel_step(level.tau_m), False
+    damping = FIRST_DAMPING
     for _ in range(level.steps):
         belief = belief_at(evidence, path, body)
-        here = equations(evidence, path, body, belief, level.tau_m, pixels)
+        here = equations(evidence, path, body, belief, level.tau_m, level.pixel_step)
         for _ in range(TRIES):
             moves, growth = _step(here, damping, frozen, fit_body)
             there = path.moved(moves), np.clip(body + growth, SMALLEST_FACTOR, LARGEST_FACTOR)
-            judged = equations(evidence, *there, belief, level.tau_m, pixels, derivatives=False)
+            judged = equations(evidence, *there, belief, level.tau_m, level.pixel_step, derivatives=False)
             if judged.energy < here.energy:
                 path, body = there
-                done = here.energy - judged.energy < LEAST_DECREASE
                 damping = max(0.3 * damping, LEAST_DAMPING)
                 break
             damping = min(5.0 * damping, MOST_DAMPING)
         else:
-            done = True
-        if done:
             break
     return path, body
 

@@ -328,8 +328,7 @@ def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -
 
 def energy_of(window: Evidence, part: Path, body: Array) -> float:
     """The energy of a part of a path by itself, as the search sees it."""
-    belief = belief_at(window, part, body)
-    return equations(window, part, body, belief, MIDDLE, window.pixel_step(MIDDLE), derivatives=False).energy
+    return equations(window, part, body, belief_at(window, part, body), MIDDLE, 2, derivatives=False).energy
 
 
 def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:

@@ -24,9 +24,6 @@ FAR, MIDDLE, NEAR = SOFTNESS_M = (0.08, 0.05, 0.025)
 
 SMALLEST_PX = 0.7
 
-PIXELS_A_TAU = 1.6
-"""The soft step's spectrum at the frequency of such a grid is below e^-12 of that at rest."""
-
 
 def softness_px(tau_m: float, pixels_per_m: float) -> float:
     """A softness in pixels; never sharper than the pixels are."""
@@ -108,10 +105,6 @@ class Evidence:
         """The same backwards in time."""
         soft = {tau_m: np.ascontiguousarray(masks[::-1]) for tau_m, masks in self.soft.items()}
         return replace(self, soft=soft, seen=np.ascontiguousarray(self.seen[::-1]))
-
-    def pixel_step(self, tau_m: float) -> int:
-        """Every so manieth pixel of pictures with the softness `tau_m` is enough: they have no finer detail."""
-        return max(1, int(PIXELS_A_TAU * softness_px(tau_m, self.pixels_per_m)))
 
     def window(self, begin: int, end: int) -> Evidence:
         """The same for frames `begin` up to `end`."""

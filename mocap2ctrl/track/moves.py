@@ -31,7 +31,7 @@ SPLITS = 5
 
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
-SETTLE = (Level(FAR, 4), Level(MIDDLE, 6))
+SETTLE = (Level(FAR, 2, 4), Level(MIDDLE, 2, 6))
 
 
 class Move(NamedTuple):
@@ -73,8 +73,7 @@ def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, 
     next minimum (covariance scaled sampling, Sminchisescu and Triggs 2001).
     """
     window, part = evidence.window(begin, end), fit.path.part(begin, end)
-    belief = belief_at(window, part, fit.body)
-    here = equations(window, part, fit.body, belief, MIDDLE, window.pixel_step(MIDDLE))
+    here = equations(window, part, fit.body, belief_at(window, part, fit.body), MIDDLE, 2)
     step = scale * random_step(here, seams(begin, end, len(evidence.seen)), rng)
     moved = part.moved(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
     return Move(begin, end, joined(fit.path.part(0, begin), moved, fit.path.part(end, fit.path.frames)))

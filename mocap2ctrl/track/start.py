@@ -109,6 +109,5 @@ def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
     soft = evidence.soft[FAR][first : first + 1]
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen = np.ones(poses.frames, bool)
-    step = evidence.pixel_step(FAR)
-    energy, _, _ = outline_equations(evidence.tree, evidence.view, np.ones(4), *poses, soft, seen, tau, step, False)
+    energy, _, _ = outline_equations(evidence.tree, evidence.view, np.ones(4), *poses, soft, seen, tau, 2, False)
     return np.asarray(energy)

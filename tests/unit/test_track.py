@@ -223,7 +223,7 @@ def test_girth_and_legs_are_found(character: Character, prior: PosePrior, walk: 
     higher = np.array([0, 0, person.standing_height_m - character.standing_height_m])
     lifted = replace(walk, root_position=walk.root_position + higher)
     evidence = evidence_of(seen(person, lifted, side_camera(walk), girth=1.2), character, prior)
-    fit = descend(evidence, poses(walk), STANDARD, (*FINE, Level(MIDDLE, 8)), fit_body=True)
+    fit = descend(evidence, poses(walk), STANDARD, (*FINE, Level(MIDDLE, 1, 8)), fit_body=True)
     assert fit.body[0] == pytest.approx(1.2, abs=0.04)
     assert fit.body[1] == pytest.approx(1.05, abs=0.02)
 
