@@ -1,8 +1,10 @@
 """Prints every number that the README and docs show.
 
     python tools/benchmark.py video --seeds 1 2 3           fits to videos of known motions (hours; --quick: half an hour)
+    python tools/benchmark.py tracks --seeds 1 2 3          tracks of videos of known motions, without controllers
     python tools/benchmark.py silhouettes --seeds 1 2       masks of rendered footage against the exact ones
-    python tools/benchmark.py weizmann                      fits to real masks by a camera that is estimated
+    python tools/benchmark.py weizmann --results F          fits to real masks by a camera that is estimated; goes on where F ends
+    python tools/benchmark.py weizmann-tracks --results F   their tracks alone; goes on where F ends
     python tools/benchmark.py camera --seeds 1 2 3          cameras that are estimated from the person's heads and feet
     python tools/benchmark.py keypoints --seeds 1 2 3       tracks with and without 2D keypoints
     python tools/benchmark.py decoding                      how much faster than real time 1080p at 60 a second is read
@@ -38,6 +40,7 @@ from benchmarks import (
     motions,
     physics,
     silhouettes,
+    tracks,
     travel,
     videos,
     weizmann,
@@ -51,11 +54,15 @@ TABLES = {
     "silhouettes": Table(
         silhouettes.silhouettes, ("footage",), clips=tuple(silhouettes.CONDITIONS), note=silhouettes.NOTE
     ),
-    "weizmann": Table(weizmann.weizmann, ("sequence", "camera"), clips=tuple(weizmann.SEQUENCES), note=weizmann.NOTE),
+    "weizmann": Table(weizmann.weizmann, ("sequence",), clips=weizmann.SEQUENCES, note=weizmann.NOTE),
     "decoding": Table(decoding.decoding, ("footage",), note=decoding.NOTE),
     "travel": Table(travel.travel, ("clip",), clips=travel.CLIPS, note=travel.NOTE),
     "camera": Table(cameras.cameras, ("walk",), clips=tuple(cameras.CASES), note=cameras.NOTE),
     "keypoints": Table(keypoints.keypoints, ("video", "evidence"), clips=tuple(keypoints.CASES), note=keypoints.NOTE),
+    "tracks": Table(tracks.rendered_tracks, ("",), across=True, clips=tracks.RENDERED, note=tracks.RENDERED_NOTE),
+    "weizmann-tracks": Table(
+        tracks.weizmann_tracks, ("sequence", "prior"), clips=weizmann.SEQUENCES, note=tracks.WEIZMANN_NOTE
+    ),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

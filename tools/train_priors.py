@@ -1,7 +1,10 @@
-"""Trains the shipped pose priors from DeepMimic's clips in pybullet_data, and prints what they cost on clips left out.
+"""Trains the shipped pose priors, and prints what they cost on clips left out.
 
-python tools/train_priors.py            write priors/*.npz
-python tools/train_priors.py --report   only print the reconstruction errors of the leave-one-clip-out sets
+They learn from DeepMimic's clips, which come in pybullet_data, and from the movements of `tools/exercises`, which are authored.
+
+python tools/train_priors.py                  write priors/*.npz
+python tools/train_priors.py --only exercise  write some of them
+python tools/train_priors.py --report         only print the reconstruction errors of the leave-one-clip-out sets
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from exercises import exercise_clips
 
 import mocap2ctrl
 from mocap2ctrl.character import Character, load_character
@@ -46,12 +50,18 @@ def load_clips(character: Character) -> dict[str, MotionClip]:
     return {path.stem.removeprefix("humanoid3d_"): load_motion(path, character).clip for path in paths}
 
 
-def sets(clips: dict[str, MotionClip]) -> dict[str, tuple[str, ...]]:
-    """Name of each prior to the names of the clips inside."""
-    names = tuple(clips)
+def sets(names: tuple[str, ...], exercises: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Name of each prior to the names of the clips inside.
+
+    Args:
+        names: DeepMimic's clips.
+        exercises: authored ones. They are in `exercise` and `everyday` only, so that what was measured under the other
+            priors stays what it was.
+    """
     singles = {name: (name,) for name in names}
     left_out = {f"all-but-{name}": tuple(other for other in names if other != name) for name in names}
-    return {"all": names, **ACTIVITIES, **singles, **left_out}
+    authored = {"exercise": exercises, "everyday": (*names, *exercises)}
+    return {"all": names, **ACTIVITIES, **singles, **left_out, **authored}
 
 
 def reconstruction_error_cm(prior: PosePrior, clip: MotionClip, character: Character) -> float:
@@ -71,13 +81,18 @@ def main() -> int:
     """Train, write and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", action="store_true", help="print errors only, write nothing")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="some of the priors")
     parser.add_argument("-o", "--output", type=Path, default=Path(__file__).resolve().parent.parent / "priors")
     options = parser.parse_args()
     character = load_character()
-    clips = load_clips(character)
+    recorded, authored = load_clips(character), {clip.name: clip for clip in exercise_clips(character)}
+    clips, known = recorded | authored, sets(tuple(recorded), tuple(authored))
+    if unknown := set(options.only or ()) - set(known):
+        parser.error(f"--only {', '.join(sorted(unknown))}: no such prior; there are {', '.join(known)}")
     provenance = {"command": COMMAND, "version": getattr(mocap2ctrl, "__version__", "unknown")}
     print(f"{'prior':28s} {'size':>4s} {'held-out clip':16s} {'95 %':>7s} {'99 %':>7s}  (cm; size at 95 / 99 %)")
-    for name, inside in sets(clips).items():
+    for name in options.only or known:
+        inside = known[name]
         prior = train([clips[clip] for clip in inside], character, name=name, variance=VARIANCE, provenance=provenance)
         held_out = name.removeprefix("all-but-") if name.startswith("all-but-") else inside[0]
         smaller = prior.truncated(0.95 / VARIANCE)

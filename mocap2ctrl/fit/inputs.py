@@ -25,7 +25,7 @@ VIDEO_SUFFIXES = frozenset(
 MOTION_SUFFIXES = frozenset((".bvh", ".txt", ".json", ""))
 """None at all for clips that are found by name."""
 
-VIDEO_PRIORS = ("all", "locomotion", "strike", "dance", "acrobatics", "getup")
+VIDEO_PRIORS = ("everyday", "all", "locomotion", "strike", "dance", "acrobatics", "getup", "exercise")
 """What `auto` means for a video: the search is under the first, and the track ends under the one that makes it most likely."""
 
 SHORTEST_S = 0.1

@@ -17,8 +17,9 @@ IDENTITY_QUATERNION.setflags(write=False)
 
 def multiply(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """Hamilton product of quaternions (..., 4): first rotate by `b`, then by `a`."""
-    aw, ax, ay, az = np.moveaxis(np.asarray(a, float), -1, 0)
-    bw, bx, by, bz = np.moveaxis(np.asarray(b, float), -1, 0)
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
+    bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     return np.stack(
         [
             aw * bw - ax * bx - ay * by - az * bz,

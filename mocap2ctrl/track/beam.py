@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from mocap2ctrl.track.descent import ROUGH, SEAM, Fitted, descend
+from mocap2ctrl.track.descent import ROUGH, SEAM, Fitted, Level, descend
 from mocap2ctrl.track.energy import energy_of
 from mocap2ctrl.track.evidence import Evidence
 from mocap2ctrl.track.path import Followed, Path, Sides, extrapolated, held, joined
@@ -24,6 +24,9 @@ EXCHANGED_BEFORE = 3
 SAME_M = 0.04
 """Hypotheses whose joints are closer than this over the last frames are one."""
 SAME_FRAMES = 4
+
+PROMISING = 1.5
+"""So many times the hypotheses that are kept are descended further, after all have been descended roughly."""
 
 
 def settle(evidence: Evidence, paths: Sequence[Path], body: Array, executor: Executor) -> list[Fitted]:
@@ -69,20 +72,23 @@ def grow(
             for rank, path in enumerate(paths)
             for proposal in proposals(path.part(begin, end), new, sides if rank < explored else None)
         ]
-        fits = executor.map(_follow(window, body, SEAM if begin else 0), [proposal for _, proposal in jobs])
-        grown = [
-            Fitted(joined(paths[rank].part(0, begin), fit.path), body, past[rank] + fit.energy, fit.parts)
-            for (rank, _), fit in zip(jobs, fits, strict=True)
-        ]
-        kept = distinct(evidence, grown, points, hypotheses)
+        for levels, count in ((ROUGH[:1], round(PROMISING * hypotheses)), (ROUGH[1:], hypotheses)):
+            fits = executor.map(_follow(window, body, levels, SEAM if begin else 0), [path for _, path in jobs])
+            grown = [
+                Fitted(joined(paths[rank].part(0, begin), fit.path), body, past[rank] + fit.energy, fit.parts)
+                for (rank, _), fit in zip(jobs, fits, strict=True)
+            ]
+            ranks = {id(fit): rank for (rank, _), fit in zip(jobs, grown, strict=True)}
+            kept = distinct(evidence, grown, points, count)
+            jobs = [(ranks[id(fit)], fit.path.part(begin, end + new)) for fit in kept]
         rest = max(0, end + new - look_back), end + new
         past = [fit.energy - energy_of(evidence.window(*rest), fit.path.part(*rest), body) for fit in kept]
         paths = [fit.path for fit in kept]
         yield Followed(paths, past)
 
 
-def _follow(window: Evidence, body: Array, frozen: int) -> Callable[[Path], Fitted]:
-    return lambda path: descend(window, path, body, ROUGH, frozen=(frozen, 0))
+def _follow(window: Evidence, body: Array, levels: tuple[Level, ...], frozen: int) -> Callable[[Path], Fitted]:
+    return lambda path: descend(window, path, body, levels, frozen=(frozen, 0))
 
 
 def proposals(head: Path, frames: int, sides: Sides | None) -> list[Path]:

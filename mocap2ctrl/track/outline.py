@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.track.tree import empty_frames, point_world, pose_frames, wrench_map
+from mocap2ctrl.track.tree import body_rows, empty_frames, hinge_row, point_world, pose_frames, root_rows
 from mocap2ctrl.types import Array
 
 REACH = 4.0
@@ -78,7 +78,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
         body: (4,) factors of `BODY`.
         root_position, root_orientation, angles: (T, 3), (T, 4), (T, J).
         shifts: (T, 3) the camera's translation in each frame.
-        soft: (T, H, W) softened silhouettes.
+        soft: (T, H, W) softened silhouettes, or (1, H, W) the one of all frames.
         seen: (T,) whether a frame has evidence.
         tau: softness, pixels.
         step: only every `step`-th pixel of every `step`-th row is looked at, and counts for the rest.
@@ -88,7 +88,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
         Energies (T,), gradients (T, D + 4) and matrices (T, D + 4, D + 4) of half the sum of squared differences, with
         respect to the coordinates and the body's factors.
     """
-    count, height, width = soft.shape
+    count, (_, height, width) = len(root_position), soft.shape
     size = 6 + len(tree.axis) + 4
     energy = np.zeros(count)
     gradient = np.zeros((count, size))
@@ -107,7 +107,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
             _draw_distance(picture, c, REACH * tau, step)
         picture.pulls[:] = 0.0
         picture.stiffness[:] = 0.0
-        energy[t] = _compare(picture, view, body, soft[t], tau, step, derivatives)
+        energy[t] = _compare(picture, view, body, soft[t if len(soft) > 1 else 0], tau, step, derivatives)
         if derivatives:
             _map_forces(gradient[t], matrix[t], picture, frames, tree, body)
     return energy, gradient, matrix
@@ -231,22 +231,70 @@ def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[
 
 @njit
 def _map_forces(gradient, matrix, picture, frames, tree, body):  # type: ignore[no-untyped-def]
-    """Adds the segments' forces to a gradient (D + 4,) and a matrix (D + 4, D + 4)."""
+    """Adds the segments' forces to a gradient (D + 4,) and a matrix (D + 4, D + 4).
+
+    A hinge feels the forces on all that it carries, so these are summed from the limbs' ends inwards, and each pair of
+    coordinates is looked at once (the composite bodies of Featherstone 2008, §6.2).
+    """
     size = len(gradient)
-    row, product = np.empty((8, size)), np.empty((8, size))
-    columns = np.empty(size, np.int64)
-    for owner in range(len(tree.parent)):
-        used = wrench_map(row, columns, frames, tree, body, owner)
-        for k in range(used):
-            for i in range(8):
-                gradient[columns[k]] += row[i, k] * picture.pulls[owner, i]
-                product[i, k] = 0.0
-                for j in range(8):
-                    product[i, k] += picture.stiffness[owner, max(i, j), min(i, j)] * row[j, k]
-        for k in range(used):
-            for m in range(k + 1):
-                for i in range(8):
-                    matrix[columns[k], columns[m]] += row[i, k] * product[i, m]
+    first = size - 4
+    mapped = _map_body(gradient, matrix, picture, frames, tree, body)
+    for s in range(len(tree.parent) - 1, 0, -1):
+        above = tree.parent[s]
+        picture.pulls[above] += picture.pulls[s]
+        picture.stiffness[above] += picture.stiffness[s]
+        mapped[above] += mapped[s]
+    rows = np.zeros((8, first))
+    root_rows(rows, frames)
+    for j in range(len(tree.axis)):
+        hinge_row(rows[:, 6 + j], frames, j)
+    for s in range(len(tree.parent)):
+        if s == 0:
+            for k in range(6):
+                _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s)
+        for k in range(6 + tree.first_hinge[s], 6 + tree.first_hinge[s + 1]):
+            _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s)
     for i in range(size):
         for j in range(i):
             matrix[j, i] = matrix[i, j]
+
+
+@njit
+def _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s):  # type: ignore[no-untyped-def]
+    """Adds the forces on all that coordinate k, of segment s, carries: against itself, those before it, and the body's factors."""
+    first = len(gradient) - 4
+    product = np.zeros(6)
+    for i in range(6):
+        gradient[k] += rows[i, k] * picture.pulls[s, i]
+        for g in range(4):
+            matrix[first + g, k] += rows[i, k] * mapped[s, i, g]
+        for j in range(6):
+            product[i] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, k]
+    for m in range(min(6, k + 1)):
+        for i in range(6):
+            matrix[k, m] += rows[i, m] * product[i]
+    for j in tree.chain[s]:
+        if j < 0 or 6 + j > k:
+            break
+        for i in range(6):
+            matrix[k, 6 + j] += rows[i, 6 + j] * product[i]
+
+
+@njit
+def _map_body(gradient, matrix, picture, frames, tree, body):  # type: ignore[no-untyped-def]
+    """Adds what forces do to the body's factors; returns (S, 8, 4) the stiffness of each segment against them."""
+    first = len(gradient) - 4
+    rows = np.empty((8, 4))
+    mapped = np.zeros((len(tree.parent), 8, 4))
+    for s in range(len(tree.parent)):
+        rows[:] = 0.0
+        body_rows(rows, frames, tree, body, s)
+        for g in range(4):
+            for i in range(8):
+                gradient[first + g] += rows[i, g] * picture.pulls[s, i]
+                for j in range(8):
+                    mapped[s, i, g] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, g]
+            for h in range(g + 1):
+                for i in range(8):
+                    matrix[first + g, first + h] += rows[i, h] * mapped[s, i, g]
+    return mapped

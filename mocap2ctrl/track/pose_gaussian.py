@@ -43,28 +43,29 @@ class PoseGaussian:
 
     def equations(self, root_orientation: Array, angles: Array) -> tuple[Array, Array, Array]:
         """Energies (T,), gradients (T, 3 + J) and Gauss-Newton matrices (T, 3 + J, 3 + J); a world rotation of the root first."""
-        vectors = root_rotation_vector(root_orientation)
+        vectors, turned = _with_derivatives(root_orientation)
         both = np.concatenate([vectors, angles], axis=1)
         difference = to_features(both) - self.mean
         pulled = difference @ self.precision
         half = both.shape[1]
-        turned = np.zeros((len(both), half, half))
-        index = np.arange(half)
-        turned[:, index, index] = 1.0
-        turned[:, :ROOT_ANGLES, :ROOT_ANGLES] = _by_rotation(root_orientation, vectors)
-        by_angle = np.concatenate([np.cos(both)[..., None] * turned, -np.sin(both)[..., None] * turned], axis=1)
-        gradient = np.einsum("tf,tfd->td", pulled, by_angle)
-        matrix = by_angle.transpose(0, 2, 1) @ (self.precision @ by_angle)
+        sine, cosine = np.sin(both), np.cos(both)
+        gradient = cosine * pulled[:, :half] - sine * pulled[:, half:]
+        by_sine, by_cosine = self.precision[:half], self.precision[half:]
+        left_c, left_s = cosine[:, :, None], sine[:, :, None]
+        matrix = (left_c * by_sine[:, :half] - left_s * by_cosine[:, :half]) * cosine[:, None]
+        matrix -= (left_c * by_sine[:, half:] - left_s * by_cosine[:, half:]) * sine[:, None]
+        root = slice(0, ROOT_ANGLES)
+        gradient[:, root] = np.einsum("tij,ti->tj", turned, gradient[:, root])
+        matrix[:, root] = turned.transpose(0, 2, 1) @ matrix[:, root]
+        matrix[:, :, root] = matrix[:, :, root] @ turned
         return 0.5 * np.einsum("tf,tf->t", pulled, difference), gradient, matrix
 
 
-def _by_rotation(root_orientation: Array, vectors: Array) -> Array:
-    """(T, 3, 3) how the root's rotation vectors without heading change with small world rotations."""
-    result = np.empty((len(vectors), ROOT_ANGLES, 3))
-    for axis in range(3):
-        turn = rotations.from_rotation_vector(_STEP * np.eye(3)[axis])
-        result[:, :, axis] = (root_rotation_vector(rotations.multiply(turn, root_orientation)) - vectors) / _STEP
-    return result
+def _with_derivatives(root_orientation: Array) -> tuple[Array, Array]:
+    """(T, 3) the root's rotation vectors without heading, and (T, 3, 3) how they change with small world rotations."""
+    turns = rotations.from_rotation_vector(_STEP * np.concatenate([np.zeros((1, 3)), np.eye(3)]))
+    vectors = root_rotation_vector(rotations.multiply(turns[:, None], root_orientation))
+    return vectors[0], np.asarray((vectors[1:] - vectors[0]) / _STEP).transpose(1, 2, 0)
 
 
 def pose_gaussian(prior: PosePrior) -> PoseGaussian:

@@ -107,9 +107,7 @@ def _shifts(masks: Masks, middle: Array, position: Array, silhouettes: Silhouett
 
 def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
     """(N,) energies of N poses, where they are seen, against frame `first`: of the outline and of keypoints, if there are any."""
-    soft = np.ascontiguousarray(
-        np.broadcast_to(evidence.soft[FAR][first], (poses.frames, *evidence.soft[FAR].shape[1:]))
-    )
+    soft = evidence.soft[FAR][first : first + 1]
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen, shifts = np.ones(poses.frames, bool), np.tile(evidence.view.shift, (poses.frames, 1))
     body = np.ones(4)

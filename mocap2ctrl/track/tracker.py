@@ -25,6 +25,9 @@ from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tree import BODY, Points
 from mocap2ctrl.types import MotionClip, Silhouettes
 
+OUTLINE_LOST = 0.05
+"""By this share at most may the outline's energy under a chosen prior be above that under the search's."""
+
 TellProgress = Callable[[float, str], None]
 """Told the share of the work that is done, and what is being done."""
 
@@ -279,7 +282,8 @@ class _Search:
     def with_best_prior(self, fit: Fitted, priors: Sequence[PosePrior]) -> tuple[Fitted, PosePrior]:
         """`fit`, descended under each of `priors`, where it is most likely, and that prior.
 
-        Narrow priors have the more to gain, their normaliser, and the more to lose.
+        Narrow priors have the more to gain, their normaliser, and the more to lose. They may settle what silhouettes leave open,
+        not overrule them: one under which the outline is lost, such as an arm that is raised where the prior knows none, is out.
         """
         if len(priors) == 1:
             return fit, priors[0]
@@ -287,6 +291,10 @@ class _Search:
         evidences = [replace(self._evidence, prior=pose_gaussian(prior)) for prior in priors]
         fits = list(self._executor.map(lambda e: descend(e, fit.path, fit.body, FINE[1:], fit_body=True), evidences))
         scale = self._evidence.weights.prior * len(self._evidence.seen)
-        costs = [found.energy + scale * e.prior.normaliser for found, e in zip(fits, evidences, strict=True)]
+        most = (1.0 + OUTLINE_LOST) * fits[0].parts["outline"]
+        costs = [
+            found.energy + scale * e.prior.normaliser if found.parts["outline"] <= most else np.inf
+            for found, e in zip(fits, evidences, strict=True)
+        ]
         best = int(np.argmin(costs))
         return fits[best], priors[best]

@@ -185,38 +185,56 @@ def wrench_map(row, columns, frames, tree, body, segment):  # type: ignore[no-un
         How many columns were written.
     """
     row[:] = 0.0
-    origin = frames.position[0]
-    for i in range(3):
-        row[i, i] = 1.0
-        row[3 + i, 3 + i] = 1.0
-        columns[i], columns[3 + i] = i, 3 + i
-    row[1, 3], row[2, 3] = origin[2], -origin[1]  # (p - o) x f = p x f - o x f
-    row[0, 4], row[2, 4] = -origin[2], origin[0]
-    row[0, 5], row[1, 5] = origin[1], -origin[0]
+    root_rows(row, frames)
+    for i in range(6):
+        columns[i] = i
     count = 6
     for j in tree.chain[segment]:
         if j < 0:
             break
-        a, o = frames.axis[j], frames.anchor[j]
-        row[0, count] = -(a[1] * o[2] - a[2] * o[1])  # a . ((p - o) x f) = a . (p x f) - (a x o) . f
-        row[1, count] = -(a[2] * o[0] - a[0] * o[2])
-        row[2, count] = -(a[0] * o[1] - a[1] * o[0])
-        row[3, count], row[4, count], row[5, count] = a[0], a[1], a[2]
+        hinge_row(row[:, count], frames, j)
         columns[count] = 6 + j
         count += 1
-    first = 6 + len(tree.axis)
+    body_rows(row[:, count:], frames, tree, body, segment)
+    for g in range(4):
+        columns[count + g] = 6 + len(tree.axis) + g
+    return count + 4
+
+
+@njit
+def root_rows(rows, frames):  # type: ignore[no-untyped-def]
+    """Writes the columns (8, 6) of the root's position and rotation, as of `wrench_map`; their zeros are there."""
+    origin = frames.position[0]
+    for i in range(3):
+        rows[i, i] = 1.0
+        rows[3 + i, 3 + i] = 1.0
+    rows[1, 3], rows[2, 3] = origin[2], -origin[1]  # (p - o) x f = p x f - o x f
+    rows[0, 4], rows[2, 4] = -origin[2], origin[0]
+    rows[0, 5], rows[1, 5] = origin[1], -origin[0]
+
+
+@njit
+def hinge_row(row, frames, j):  # type: ignore[no-untyped-def]
+    """Writes the column (8,) of hinge j, as of `wrench_map`, but for its zeros."""
+    a, o = frames.axis[j], frames.anchor[j]
+    row[0] = -(a[1] * o[2] - a[2] * o[1])  # a . ((p - o) x f) = a . (p x f) - (a x o) . f
+    row[1] = -(a[2] * o[0] - a[0] * o[2])
+    row[2] = -(a[0] * o[1] - a[1] * o[0])
+    row[3], row[4], row[5] = a[0], a[1], a[2]
+
+
+@njit
+def body_rows(rows, frames, tree, body, segment):  # type: ignore[no-untyped-def]
+    """Writes the columns (8, 4) of the body's factors, as of `wrench_map`, but for their zeros."""
     limb = tree.limb[segment]
     for g in range(4):
         for i in range(3):
-            row[i, count] = frames.growth[segment, g, i]
+            rows[i, g] = frames.growth[segment, g, i]
         if g == limb and limb > 0:  # its own length: (p - position) / length
             for i in range(3):
-                row[i, count] -= frames.position[segment, i] / body[limb]
-            row[6, count] = 1.0 / body[limb]
-        columns[count] = first + g
-        count += 1
-    row[7, count - 4] = 1.0
-    return count
+                rows[i, g] -= frames.position[segment, i] / body[limb]
+            rows[6, g] = 1.0 / body[limb]
+    rows[7, 0] = 1.0
 
 
 @njit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
-from mocap2ctrl.character.shape import body_shape, capsule_ends
+from mocap2ctrl.character.shape import body_shape, capsule_ends, seen_body
+from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
@@ -22,11 +24,11 @@ from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, ROUGH, Level, descend
 from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
-from mocap2ctrl.track.outline import softened
+from mocap2ctrl.track.outline import outline_equations, softened
 from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
 from mocap2ctrl.track.start import rough_travel
-from mocap2ctrl.track.tracker import Track, TrackConfig, track
+from mocap2ctrl.track.tracker import Track, TrackConfig, _Search, track
 from mocap2ctrl.track.tree import points_with_jacobian, tree_of
 from mocap2ctrl.types import Array, Camera, MotionClip, Silhouettes
 
@@ -150,6 +152,42 @@ def test_gradient_of_the_energy(evidence: Evidence, walk: MotionClip):
         assert found == pytest.approx(measured, rel=0.08, abs=1.5), k
 
 
+def test_matrix_of_the_outline_is_the_curvature_of_a_perfect_fit(character: Character, walk: MotionClip):
+    size, tau = (36, 40), 2.0
+    matrix = np.array([[42.0, 0, 17.5], [0, 42.0, 15.0], [0, 0, 1]])
+    camera = replace(side_camera(walk), size=size, matrix=matrix)
+    tree, view, body = tree_of(character), seen_body(character, camera), np.array([1.1, 0.97, 1.03, 1.02])
+    path = shaken(poses(walk).part(5, 6), 0.2)
+    pixels = size[0] * size[1]
+
+    def outline(paths: Poses, factors: Array, soft: Array, derivatives: bool) -> tuple[Array, Array, Array]:
+        seen_frames = np.ones(paths.frames, bool)
+        result: tuple[Array, Array, Array] = outline_equations(
+            tree, view, factors, *paths, soft, seen_frames, tau, 1, derivatives
+        )
+        return result
+
+    # A mask of one pixel u: half the sum of (m - s)^2 is less than that of none by m_u - 1/2.
+    one_pixel = np.eye(pixels).reshape(pixels, size[1], size[0])
+    same = Poses(*(np.repeat(array, pixels, axis=0) for array in path))
+    none = outline(path, body, np.zeros((1, size[1], size[0])), False)[0]
+    image = (none - outline(same, body, one_pixel, False)[0] + 0.5).reshape(1, size[1], size[0])
+    energy, _, found = outline(path, body, image, True)
+    assert energy[0] < 1e-9
+    coordinates, eps = found.shape[1], 1e-4
+    scale = np.sqrt(np.diag(found[0]) + 1e-9)
+    for k in range(coordinates):
+        step, growth = np.zeros((1, coordinates - 4)), np.zeros(4)
+        if k < coordinates - 4:
+            step[0, k] = eps
+        else:
+            growth[k - coordinates + 4] = eps
+        ahead, behind = (outline(path.moved(s * step), body + s * growth, image, True)[1][0] for s in (1.0, -1.0))
+        np.testing.assert_allclose(
+            (ahead - behind) / (2 * eps) / (scale * scale[k]), found[0, k] / (scale * scale[k]), atol=0.1
+        )
+
+
 def test_energy_is_the_same_with_and_without_derivatives(evidence: Evidence, walk: MotionClip):
     path = shaken(poses(walk), 0.05)
     belief = belief_at(evidence, path, STANDARD)
@@ -265,3 +303,25 @@ def test_checkpoints_of_others_and_damaged_ones_are_ignored(walk: MotionClip, tm
     assert Checkpoint(file, b"mine").hypotheses("backward") is None
     file.write_bytes(file.read_bytes()[:100])
     assert Checkpoint(file, b"mine").hypotheses("forward") is None
+
+
+def test_a_narrow_prior_does_not_overrule_the_silhouettes(character: Character, walk: MotionClip):
+    angles = np.zeros((4, len(character.hinges)))
+    angles[:, character.hinge_names.index("left_upper_arm.abduction")] = np.radians(110.0)
+    upright = np.tile(rotations.IDENTITY_QUATERNION, (4, 1))
+    stand = np.tile(character.zero_pose().root_position, (4, 1))
+    clip = MotionClip("wave", 30.0, stand, upright, angles)
+    turn = np.array([[0, 1.0, 0], [0, 0, -1.0], [-1.0, 0, 0]])  # seen from the front
+    camera = replace(side_camera(walk), rotation=cv2.Rodrigues(turn)[0].ravel(), translation=-turn @ [3.2, 0.0, 1.2])
+    silhouettes = seen(character, clip, camera)
+    priors = [load_prior(name, character) for name in ("everyday", "walk")]
+    evidence = evidence_of(silhouettes, character, priors[0])
+    fit = descend(evidence, poses(clip), STANDARD, FINE, fit_body=True)
+    with ThreadPoolExecutor(1) as executor:
+        saved = Checkpoint(None, b"")
+        search = _Search(evidence, silhouettes, character, priors[0], TINY, saved, executor, lambda share, what: None)
+        found, chosen = search.with_best_prior(fit, priors)
+    assert chosen is priors[0]
+    names = [point.name for point in character.evaluation_points]
+    places = joints(character, found.path)
+    assert np.all(places[:, names.index("left_wrist"), 2] > places[:, names.index("left_shoulder"), 2])

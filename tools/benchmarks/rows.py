@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 from collections.abc import Callable, Iterator
@@ -68,6 +69,14 @@ def engine_or_none(name: str, character: Character) -> Engine | None:
     except (EngineError, ImportError) as error:
         print(f"{name}: left out, {error}", file=sys.stderr)
         return None
+
+
+def measured_before(results: Path | None) -> set[tuple[str, int]]:
+    """Names, up to the first split, and seeds of the rows in a file of results."""
+    if results is None or not results.is_file():
+        return set()
+    rows = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    return {(row["name"].split(SPLIT, 1)[0], row["seed"]) for row in rows}
 
 
 def print_table(table: Table, rows: list[Row]) -> None:

@@ -10,12 +10,11 @@ import numpy as np
 
 from benchmarks.rows import SHARED, Row
 from benchmarks.videos import Case, footage
-from benchmarks.weizmann import FPS, MASKS, assumed_camera
+from benchmarks.weizmann import FPS, MASKS, SEQUENCES
 from mocap2ctrl.errors import Mocap2CtrlError
-from mocap2ctrl.types import Array, Silhouettes
-from mocap2ctrl.video.extract import from_video
+from mocap2ctrl.types import Array
 from mocap2ctrl.video.foot_slide import slide_at
-from mocap2ctrl.video.silhouettes import load_silhouettes, seen_by
+from mocap2ctrl.video.silhouettes import load_silhouettes
 from mocap2ctrl.video.travel import IN_PLACE, STEPS, TRAVELS, Travel, travel_of
 
 WALK, RUN = (
@@ -46,7 +45,7 @@ REAL, MACHINE = "Weizmann", "treadmill"
 CLIPS = (*FILMED, REAL, MACHINE)
 NOTE = (
     "Right: who stays and who travels is told apart, and a belt is taken where there is one, and only there. Footage is rendered,\n"
-    "with a clean plate. Real masks and the real treadmill are seen by an assumed camera; the belt's true speed is not known."
+    "with a clean plate. Real masks and the real treadmill are seen by a camera that is estimated; the belt's true speed is not known."
 )
 
 
@@ -96,11 +95,10 @@ def _real_masks() -> Iterator[Row]:
         print(f"{REAL}: left out, {MASKS.name} is not beside the project", file=sys.stderr)
         return
     right: dict[str, list[bool]] = {IN_PLACE: [], TRAVELS: []}
-    with np.load(MASKS) as data:
-        for key in data.files:
-            masks, kind = data[key], IN_PLACE if key.endswith(STAYING) else TRAVELS
-            found = travel_of(Silhouettes(key, FPS, masks, assumed_camera(masks)))
-            right[kind].append(found.kind == kind and not found.ground_velocity.any())
+    for key in SEQUENCES:
+        kind = IN_PLACE if key.endswith(STAYING) else TRAVELS
+        found = travel_of(load_silhouettes(f"{MASKS}:{key}", fps=FPS).silhouettes)
+        right[kind].append(found.kind == kind and not found.ground_velocity.any())
     for kind, told in right.items():
         yield Row(f"{len(told)} Weizmann sequences, {kind} | right", "", 100.0 * float(np.mean(told)), "%", None)
 
@@ -113,10 +111,8 @@ def _treadmill() -> Iterator[Row]:
     for part in ((0.0, 4.0), (8.0, 12.0)):
         name = f"real treadmill, {part[0]:g} to {part[1]:g} s"
         try:
-            masks = from_video(TREADMILL, time_range=part)
+            found = travel_of(load_silhouettes(TREADMILL, time_range=part).silhouettes)
         except Mocap2CtrlError as error:
             print(f"{name}: left out, {error}", file=sys.stderr)
             continue
-        camera = assumed_camera(masks.masks)
-        found = travel_of(seen_by(masks, camera, TREADMILL, "camera: assumed").silhouettes)
         yield from _rows(name, found, found.kind == STEPS and bool(found.ground_velocity.any()))
