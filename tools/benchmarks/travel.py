@@ -45,7 +45,8 @@ REAL, MACHINE = "Weizmann", "treadmill"
 CLIPS = (*FILMED, REAL, MACHINE)
 NOTE = (
     "Right: who stays and who travels is told apart, and a belt is taken where there is one, and only there. Footage is rendered,\n"
-    "with a clean plate. Real masks and the real treadmill are seen by a camera that is estimated; the belt's true speed is not known."
+    "with a clean plate. Real masks and the real treadmill are seen by a camera that is estimated; the belt's true speed is not\n"
+    "known."
 )
 
 
