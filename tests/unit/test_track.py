@@ -161,9 +161,9 @@ def test_matrix_of_the_outline_is_the_curvature_of_a_perfect_fit(character: Char
     pixels = size[0] * size[1]
 
     def outline(paths: Poses, factors: Array, soft: Array, derivatives: bool) -> tuple[Array, Array, Array]:
-        seen_frames = np.ones(paths.frames, bool)
+        seen_frames, shifts = np.ones(paths.frames, bool), np.tile(view.shift, (paths.frames, 1))
         result: tuple[Array, Array, Array] = outline_equations(
-            tree, view, factors, *paths, soft, seen_frames, tau, 1, derivatives
+            tree, view, factors, *paths, shifts, soft, seen_frames, tau, 1, derivatives
         )
         return result
 
