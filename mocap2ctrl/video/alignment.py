@@ -41,8 +41,10 @@ def held_still(footage: Footage, where: str) -> tuple[Footage, tuple[str, ...]]:
         VideoError: the camera moves; says how much, and when.
     """
     path = camera_path(footage.images)
+    if not path.rich:  # before a plain backdrop only the body has corners
+        return footage, ()
     found = float(np.mean(path.known))
-    if path.rich and found < LEAST_FOUND:
+    if found < LEAST_FOUND:
         raise VideoError(
             f"{where}: nothing in the picture keeps its place (in {100 * (1 - found):.0f} % of the frames); the camera moves, or "
             f"the scene is cut; film from a tripod, or choose a still part with --time-range A B"

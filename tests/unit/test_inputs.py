@@ -91,7 +91,7 @@ def test_another_npz_is_no_prior(folder: Path, character: Character) -> None:
 
 
 def test_a_video_needs_a_prior_and_a_motion_does_not(character: Character) -> None:
-    assert [prior.name for prior in video_priors("auto", character)][:2] == ["all", "locomotion"]
+    assert [prior.name for prior in video_priors("auto", character)][:2] == ["everyday", "all"]
     assert [prior.name for prior in video_priors("walk", character)] == ["walk"]
     for name in ("none", "identity", "NONE"):
         with pytest.raises(ConfigError, match=rf"prior is '{name}'.*allowed are auto, .*walk"):
