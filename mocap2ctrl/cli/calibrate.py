@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Solves for the camera, says how well it explains the points, and writes it."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import CameraError
+    from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.prior.choose import load_prior
     from mocap2ctrl.prior.pca import PosePrior
     from mocap2ctrl.track.camera_from_joints import camera_from_joints
@@ -62,13 +63,16 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.video.calibration.points_file import load_points
     from mocap2ctrl.video.camera_file import save_camera
     from mocap2ctrl.video.decode import probe
+    from mocap2ctrl.video.samples import VIDEO, shipped_file
 
+    video = shipped_file(options.video, VIDEO) or Path(options.video)
     target = Path(options.output) if options.output else Path(options.video).with_suffix(".toml")
-    size = probe(options.video).size
+    size = probe(video).size
     _refuse_existing(target, overwrite=options.overwrite)
+    check_place(target.parent)
     character = load_character(height_m=options.height)
     names = [point.name for point in character.evaluation_points]
-    file = Path(options.points) if options.points else _click(options, names)
+    file = Path(options.points) if options.points else _click(options, video, target, names)
     points = load_points(file, names)
     _refuse_outside(points, size, file, names)
     prior = load_prior("all", character)
@@ -79,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         size,
         character,
         prior,
-        focal=focal_from_metadata(options.video),
+        focal=focal_from_metadata(video),
         height_known=options.height is not None,
     )
     save_camera(target, found.camera)
@@ -106,8 +110,8 @@ def _refuse_outside(points: SeenPoints, size: tuple[int, int], file: Path, names
                 )
 
 
-def _click(options: argparse.Namespace, names: list[str]) -> Path:
-    """Lets the user click; returns the file that keeps what was clicked."""
+def _click(options: argparse.Namespace, video: Path, target: Path, names: list[str]) -> Path:
+    """Lets the user click; returns the file beside the camera's that keeps what was clicked."""
     from mocap2ctrl.cli.click_window import NoScreenError, clicked_joints
     from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.files import write_bytes
@@ -115,15 +119,14 @@ def _click(options: argparse.Namespace, names: list[str]) -> Path:
     from mocap2ctrl.video.calibration.points_file import save_joints
     from mocap2ctrl.video.picture import png_bytes
 
-    video = Path(options.video)
-    file = video.with_suffix(".points.toml")
+    file = target.with_suffix(".points.toml")
     if file.exists() and not options.overwrite:
         raise ConfigError(f"{file}: exists already; give it with --points {file}, or click anew with --overwrite")
     image = frame_at(video, options.time)
     try:
         joints = clicked_joints(image, names, f"{video.name}, {options.time:g} s")
     except NoScreenError:
-        picture = video.with_suffix(".grid.png")
+        picture = target.with_suffix(".grid.png")
         write_bytes(picture, png_bytes(with_pixel_grid(image)))
         raise ConfigError(
             f"there is no screen to click on; read joints' pixels from {picture}, write them into a file, and give it with "

@@ -129,6 +129,7 @@ def run(options: argparse.Namespace) -> int:
                 "states": len(result.capture.finished_controller().states),
                 "evaluations": outcome.evaluations,
                 "diverged": outcome.diverged,
+                "interrupted": outcome.interrupted,
                 "wall_s": round(outcome.wall_s, 2),
                 "core_s": round(outcome.core_s, 2),
             }

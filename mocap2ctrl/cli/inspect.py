@@ -36,11 +36,13 @@ def run(options: argparse.Namespace) -> int:
     """Looks at an input as a fit would; writes a page and a picture, and says what was understood."""
     from mocap2ctrl import api
     from mocap2ctrl.cli.progress import StepDisplay
+    from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.fit.inputs import input_name
     from mocap2ctrl.report.inspection import page_and_picture
 
     folder = Path(options.output) if options.output else Path("inspect") / input_name(options.input)
-    page_and_picture(folder, overwrite=options.overwrite)  # told before the work
+    check_place(folder)  # what cannot be written is told before the work
+    page_and_picture(folder, overwrite=options.overwrite)
     with StepDisplay("inspect") as display:
         seen = api.inspect(options.input, **input_options(options), on_step=display.step)
         page, picture = seen.write(folder, overwrite=options.overwrite)

@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Finds the person in each frame; writes masks and a picture, and says what was understood."""
     from mocap2ctrl.files import write_bytes
+    from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.video.mask_files import save_masks
     from mocap2ctrl.video.picture import outlined_frames, png_bytes
     from mocap2ctrl.video.silhouettes import input_name
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.output) if options.output else Path("silhouettes") / f"{name}.npz"
     picture = path.with_suffix(".png")
     _refuse_existing(path, picture, overwrite=options.overwrite)
+    check_place(path.parent)
     found, notes = _extract(options)
     path.parent.mkdir(parents=True, exist_ok=True)
     key = save_masks(path, name, found.masks, found.fps)

@@ -18,6 +18,7 @@ from mocap2ctrl.prior.pca import PosePrior, Prior
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
 from mocap2ctrl.video.silhouettes import input_name as seen_name
+from mocap2ctrl.video.sources import check_method
 
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
@@ -160,6 +161,7 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         return
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
+    check_method(options.background_method)
     for name in ("background", "background_method", "slowmo"):
         if is_mask_spec(source) and getattr(options, name) is not None:
             flag = f"--{name.replace('_', '-')}"

@@ -56,7 +56,7 @@ def held_still(footage: Footage, where: str) -> tuple[Footage, tuple[str, ...]]:
         return footage, ()
     exact = camera_path(footage.images, samples=len(footage.images), pixels=footage.images[0, ..., 0].size)
     scale = _source_scale(footage)
-    note = f"camera: the picture shakes by up to {shake * scale:.1f} pixels of the video; that is undone"
+    note = f"video: the picture shakes by up to {shake * scale:.1f} pixels of the video; that is undone"
     return replace(footage, images=_stabilised(footage.images, exact)), (note,)
 
 

@@ -88,6 +88,11 @@ def chosen_track(scene: Scene, people: Sequence[Track], clip: Clip, at: PersonAt
         moment = int(np.argmax(crowd))
     else:
         moment = round((at.time_s - clip.start_s) * clip.fps)
+        if not 0 <= moment < len(scene.frames):
+            raise VideoError(
+                f"{clip.where}: person is asked for at {at.time_s:g} s; the part that is used runs from {clip.start_s:.2f} to "
+                f"{clip.time_s(len(scene.frames) - 1):.2f} s"
+            )
     around = sorted(range(len(scene.frames)), key=lambda t: abs(t - moment))
     point = at.x / clip.scale[0], at.y / clip.scale[1]
     for t in around:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import cv2
 import numpy as np
 
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.background import smoothed
 from mocap2ctrl.video.decode import Image
+from mocap2ctrl.video.medians import masked_median
 from mocap2ctrl.video.motion import reduced_images, without_specks
 
 SHORTEST_EMPTY_S = 0.1
@@ -16,6 +19,8 @@ BLOB_SHARE = 0.002
 """A blob smaller than this share of the picture is no person."""
 BLOB_LEVELS = 20.0
 """Grey levels that a pixel must change by to belong to a blob."""
+GHOST = 0.15
+"""Share of a moving body's area that must have changed to be somebody who stood still."""
 ARRIVAL_S = 0.4
 """How long before or after an empty stretch somebody at the picture's border is looked for."""
 
@@ -50,6 +55,29 @@ def empty_middle(bodies: Masks, fps: float) -> tuple[int, int] | None:
         if leaves and enters and stretch[1] - stretch[0] >= max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):
             found.append(stretch)
     return max(found, key=lambda s: s[1] - s[0], default=None)
+
+
+def holds_somebody(images: Image, bodies: Masks, stretch: tuple[int, int]) -> bool:
+    """Whether somebody stands still in a stretch: what it shows is gone when the place is free later, or was not there before.
+
+    Args:
+        images: (T, H, W, 3).
+        bodies: (T, h, w) where something moves.
+        stretch: first frame, and the one after the last.
+    """
+    still, _ = masked_median(images[stretch[0] : stretch[1]], None)
+    outside = np.ones(len(images), bool)
+    outside[stretch[0] : stretch[1]] = False
+    if np.count_nonzero(outside) < FEWEST_EMPTY:
+        return False
+    free, hidden = masked_median(images[outside], bodies[outside])
+    change = np.where(hidden, 0.0, np.abs(smoothed(still) - smoothed(free)).max(axis=-1))
+    gone = without_specks(
+        cv2.resize(change, bodies.shape[:0:-1], interpolation=cv2.INTER_AREA) > BLOB_LEVELS, BLOB_SHARE
+    )
+    areas = np.count_nonzero(bodies, axis=(1, 2))
+    usual = float(np.median(areas[areas > 0])) if areas.any() else 0.0
+    return bool(np.count_nonzero(gone) > GHOST * usual)
 
 
 def _still_stretch(small: Image, fps: float) -> int | None:

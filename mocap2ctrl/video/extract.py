@@ -106,7 +106,7 @@ def from_video(
     footage = read_footage(video, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
     if len(footage.images) < 3:
         count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
-        raise VideoError(f"{where}: only {count}; a motion needs at least half a second")
+        raise VideoError(f"{where}: only {count}; a motion needs at least 3")
     if person_at is None:
         refuse_visitors(footage.images, footage.fps, footage.start_s, where)
     footage, shake_note = held_still(footage, where)

@@ -229,7 +229,7 @@ def seen_without_camera(found: ExtractedMasks, file: Path, height_m: float | Non
     """
     focal = None if found.images is None else focal_from_metadata(file)
     estimate = estimated_camera(found.masks, found.fps, height_m=height_m, focal=focal)
-    note = statement.sentence(estimate, height_m)
+    note = statement.sentence(estimate, height_m, found.source_size)
     # Of an assumed camera nobody stands upright, so that no height of the masks speaks against it.
     seen = seen_by(found, estimate.camera, file, note, advice=None if estimate.assumed else statement.ADVICE)
     provenance = {**seen.silhouettes.provenance, "camera_estimate": statement.provenance(estimate)}

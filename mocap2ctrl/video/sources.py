@@ -13,7 +13,7 @@ from mocap2ctrl.types import Masks
 from mocap2ctrl.video.backdrop import plain_backdrop
 from mocap2ctrl.video.background import Floats
 from mocap2ctrl.video.decode import Footage
-from mocap2ctrl.video.empties import empty_middle, empty_stretch
+from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody
 from mocap2ctrl.video.medians import enlarged, masked_median
 from mocap2ctrl.video.plates import plate_beside, read_plate, with_own_pixels
 from mocap2ctrl.video.unseen import Unseen, scene_behind
@@ -76,7 +76,7 @@ def empty_scene(footage: Footage, bodies: Masks, video: Path, plate: Path | None
         return _whole(read_plate(found, footage, bodies), "plate", f"background: the clean plate {found}, {why}")
     if method in (None, "empty"):
         stretch = empty_stretch(footage.images, footage.fps) or empty_middle(bodies, footage.fps)
-        if stretch is not None:
+        if stretch is not None and (method or not holds_somebody(footage.images, bodies, stretch)):
             return _from_empty_frames(footage, bodies, stretch)
         if method == "empty":
             raise VideoError(

@@ -185,7 +185,7 @@ class TestChosen:
                 PersonAt(80.0, 5.0, 0.0),
                 r"nobody moves at 80,5 \(pixels\) at 0.00 s; seen at that time: \d+,\d+ and \d+,\d+",
             ),
-            (PersonAt(80.0, 60.0, 99.0), r"nobody moves at 80,60"),
+            (PersonAt(80.0, 60.0, 99.0), r"asked for at 99 s; the part that is used runs from 0.00 to"),
         ],
     )
     def test_nobody_there(self, crossing: tuple[np.ndarray, np.ndarray], at: PersonAt, says: str) -> None:

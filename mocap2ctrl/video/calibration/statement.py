@@ -22,12 +22,12 @@ def in_words(view: GroundView, spread: GroundView, size: tuple[int, int]) -> str
     )
 
 
-def sentence(found: EstimatedCamera, height_m: float | None) -> str:
-    """One line: the camera with its standard deviations, and what they rest on."""
+def sentence(found: EstimatedCamera, height_m: float | None, size: tuple[int, int]) -> str:
+    """One line: the camera of pictures of `size` with its standard deviations, and what they rest on."""
     how = "assumed" if found.assumed else "estimated from heads and feet"
     whose = f"a person of {USUAL_HEIGHT_M:g} m, --height says another" if height_m is None else f"{height_m:g} m tall"
     return (
-        f"camera: {how}: {in_words(found.view, found.spread, found.camera.size)}; "
+        f"camera: {how}: {in_words(found.view, found.spread, size)}; "
         f"the person is {found.distance_m:.1f} ± {found.distance_spread_m:.1f} m away ({whose})"
     )
 
