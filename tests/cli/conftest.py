@@ -37,6 +37,7 @@ FIT_KEYS = {
     "states",
     "evaluations",
     "diverged",
+    "interrupted",
     "wall_s",
     "core_s",
 }
