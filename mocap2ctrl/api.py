@@ -242,7 +242,6 @@ def _begin_video(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a video or masks, tracked."""
     priors = video_priors(options.prior, job.character)
-    belt_choice(options.belt)  # a bad one is told before the long work
     job.check_folder()
     if options.reference is not None:
         load_reference(options.reference, job.character.height_m)  # a bad one is told before the long work
@@ -302,7 +301,6 @@ def inspect(
         height_m=height_m,
     )
     refuse_options(source, "incremental", options)
-    belt_choice(belt)
     character = load_character(height_m=height_m)
     command = fit_command(source, options)
     if not is_video_input(source):

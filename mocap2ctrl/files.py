@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mocap2ctrl.errors import ConfigError
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -32,6 +34,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def refuse_existing(*paths: Path, overwrite: bool) -> None:
+    """Whether files can be written where they are wanted.
+
+    Raises:
+        ConfigError: one is there already, and may not be replaced, or is a folder.
+    """
+    for path in paths:
+        if path.is_dir() or (path.exists() and not overwrite):
+            raise ConfigError(f"{path}: exists already; use --overwrite or another -o")
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

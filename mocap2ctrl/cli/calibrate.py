@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Solves for the camera, says how well it explains the points, and writes it."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import CameraError
+    from mocap2ctrl.files import refuse_existing
     from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.prior.choose import load_prior
     from mocap2ctrl.prior.pca import PosePrior
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     video = shipped_file(options.video, VIDEO) or Path(options.video)
     target = Path(options.output) if options.output else Path(options.video).with_suffix(".toml")
     size = probe(video).size
-    _refuse_existing(target, overwrite=options.overwrite)
+    refuse_existing(target, overwrite=options.overwrite)
     check_place(target.parent)
     character = load_character(height_m=options.height)
     names = [point.name for point in character.evaluation_points]
@@ -89,13 +90,6 @@ def run(options: argparse.Namespace) -> int:
     save_camera(target, found.camera)
     _report(options, found, points, character, target)
     return 0
-
-
-def _refuse_existing(file: Path, *, overwrite: bool) -> None:
-    from mocap2ctrl.errors import ConfigError
-
-    if file.is_dir() or (file.exists() and not overwrite):
-        raise ConfigError(f"{file}: exists already; use --overwrite or another -o")
 
 
 def _refuse_outside(points: SeenPoints, size: tuple[int, int], file: Path, names: list[str]) -> None:

@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Finds the person in each frame; writes masks and a picture, and says what was understood."""
-    from mocap2ctrl.files import write_bytes
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.files import refuse_existing, write_bytes
     from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.video.mask_files import save_masks
     from mocap2ctrl.video.picture import outlined_frames, png_bytes
@@ -61,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
     name = input_name(options.video)
     path = Path(options.output) if options.output else Path("silhouettes") / f"{name}.npz"
     picture = path.with_suffix(".png")
-    _refuse_existing(path, picture, overwrite=options.overwrite)
+    if path.suffix != ".npz":
+        raise ConfigError(f"{path}: a file of masks ends in .npz")
+    refuse_existing(path, picture, overwrite=options.overwrite)
     check_place(path.parent)
     found, notes = _extract(options)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,16 +101,6 @@ def _print_json(found: ExtractedMasks, masks: str, picture: Path, notes: tuple[s
             "warnings": list(found.warnings),
         }
     )
-
-
-def _refuse_existing(path: Path, picture: Path, *, overwrite: bool) -> None:
-    from mocap2ctrl.errors import ConfigError
-
-    if path.suffix != ".npz":
-        raise ConfigError(f"{path}: a file of masks ends in .npz")
-    for file in (path, picture):
-        if file.is_dir() or (file.exists() and not overwrite):
-            raise ConfigError(f"{file}: exists already; use --overwrite or another -o")
 
 
 def _extract(options: argparse.Namespace) -> tuple[ExtractedMasks, tuple[str, ...]]:

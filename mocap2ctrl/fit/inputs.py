@@ -15,6 +15,7 @@ from mocap2ctrl.fit.video import tracked_capture, video_config
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
+from mocap2ctrl.video.belt import belt_choice
 from mocap2ctrl.video.mask_files import is_mask_spec
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes, input_file
 from mocap2ctrl.video.silhouettes import input_name as seen_name
@@ -162,6 +163,7 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
     check_method(options.background_method)
+    belt_choice(options.belt)
     for name in ("background", "background_method", "slowmo"):
         if is_mask_spec(source) and getattr(options, name) is not None:
             flag = f"--{name.replace('_', '-')}"

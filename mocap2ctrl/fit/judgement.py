@@ -40,15 +40,9 @@ class Judgement:
     def __len__(self) -> int:
         return len(self.terms)
 
-    def split(self, sizes: list[int]) -> list[Judgement]:
-        """The judgements of the first `sizes[0]` vectors, of the next `sizes[1]`, and so on."""
-        cuts = np.cumsum(sizes)[:-1]
-        parts = zip(np.split(self.terms, cuts), np.split(self.diverged, cuts), strict=True)
-        return [Judgement(terms, diverged) for terms, diverged in parts]
-
 
 def joined(judgements: list[Judgement]) -> Judgement:
-    """The inverse of `Judgement.split`."""
+    """One judgement of all the vectors, in their order."""
     return Judgement(np.concatenate([j.terms for j in judgements]), np.concatenate([j.diverged for j in judgements]))
 
 

@@ -125,9 +125,8 @@ class EvaluationPool:
         return [question.answer for question in questions]
 
     def _simulate(self, round_: Round) -> None:
-        while round_.make_next():
-            pass
-        if not round_.todo:
+        round_.make_all()
+        if not round_.todo:  # all of it is recorded
             return
         self._compile()
         failures, settled = 0, round_.settled
@@ -156,15 +155,15 @@ class EvaluationPool:
                 self._sharing = Sharing(executor, self._crew.capacity(), self._key, self._setup, self.evaluator)
             self._sharing.judge(round_)
         else:
-            while round_.make_next() or round_.todo:
-                while round_.make_next():
-                    pass
+            while round_.todo:
                 self._hand_out(executor, round_)
+                round_.make_all()
 
     def _alone(self, round_: Round) -> None:
-        while round_.make_next() or round_.todo:
+        while round_.todo:
             piece = round_.todo.popleft()
             round_.found(piece, judge(self.evaluator, *piece.task))
+            round_.make_all()
 
     def _hand_out(self, executor: Executor, round_: Round) -> None:
         """All that is to be done to the workers. Those that do not have the setup say so, and are sent it."""

@@ -99,6 +99,11 @@ class Round:
         self.todo.extend(Piece(search, k, (problem, values[part])) for k, part in enumerate(parts))
         return True
 
+    def make_all(self) -> None:
+        """Makes all that can be made before more is answered."""
+        while self.make_next():
+            pass
+
     def found(self, piece: Piece, judgement: Judgement) -> None:
         """Keeps what a piece came to, and tells its search when that was the last one."""
         parts = self._parts[piece.search]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mocap2ctrl.errors import ConfigError
-from mocap2ctrl.files import write_bytes
+from mocap2ctrl.files import refuse_existing, write_bytes
 from mocap2ctrl.report.inspection_sheet import Panel, sheet
 from mocap2ctrl.report.page import picture_uri, render_page
 
@@ -144,7 +144,5 @@ def page_and_picture(folder: str | os.PathLike[str], *, overwrite: bool) -> tupl
     if place.exists() and not place.is_dir():
         raise ConfigError(f"{place}: is a file; give a folder with -o DIR")
     files = (place / PAGE, place / PICTURE)
-    for file in files:
-        if file.is_dir() or (file.exists() and not overwrite):
-            raise ConfigError(f"{file}: exists already; use --overwrite or another -o")
+    refuse_existing(*files, overwrite=overwrite)
     return files

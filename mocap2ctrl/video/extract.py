@@ -113,14 +113,13 @@ def from_video(
     images, change = steady_light(footage.images)
     footage = replace(footage, images=images)
     bodies = moving_bodies(images, footage.fps)
-    scene = empty_scene(footage, bodies, video, None if plate is None else Path(plate), method)
-    if scene.looks is not None and person_at is not None and method is None:
-        scene = empty_scene(footage, bodies, video, None, "median")  # by what moves, people who are close are one
+    given, several = None if plate is None else Path(plate), person_at is not None
+    scene = empty_scene(footage, bodies, video, given, method, several=several)
     background = build_background(scene.picture, images, bodies)
     raw = _first_look(background, scene, images, progress)
     _require_background(raw, where)
     clip, with_shadows = _clip(footage, where), scene.method in WITH_SHADOWS
-    if scene.looks is not None and person_at is None:
+    if scene.looks is not None and not several:
         _refuse_people_before_median(footage, bodies, clip)
     person = find_person(raw, clip, person_at)
     exact = refined_masks(

@@ -51,7 +51,9 @@ class Scene:
     looks: Unseen | None = None
 
 
-def empty_scene(footage: Footage, bodies: Masks, video: Path, plate: Path | None, method: str | None) -> Scene:
+def empty_scene(
+    footage: Footage, bodies: Masks, video: Path, plate: Path | None, method: str | None, *, several: bool = False
+) -> Scene:
     """The best picture of the empty scene that there is.
 
     Args:
@@ -60,6 +62,7 @@ def empty_scene(footage: Footage, bodies: Masks, video: Path, plate: Path | None
         video: its file, beside which a clean plate may lie.
         plate: a clean plate that the user gave.
         method: one of METHODS to insist on it.
+        several: whether people must be told apart: what moves, by which those who are close are one, is not chosen then.
 
     Raises:
         VideoError: the plate cannot be used, or the method has nothing to work on.
@@ -83,7 +86,7 @@ def empty_scene(footage: Footage, bodies: Masks, video: Path, plate: Path | None
                 f"{video}: no empty frames (nobody leaves or enters through the border); leave the method out, or give "
                 f"--background FILE"
             )
-    return _from_frames_with_somebody(footage, bodies, method)
+    return _from_frames_with_somebody(footage, bodies, method, several)
 
 
 def check_method(method: str | None) -> None:
@@ -112,7 +115,7 @@ def _from_empty_frames(footage: Footage, bodies: Masks, stretch: tuple[int, int]
     )
 
 
-def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | None) -> Scene:
+def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | None, several: bool) -> Scene:
     """The median, a mixture, a backdrop or what moves: by how long the body covers a place, and what is around it."""
     covered = float(np.max(np.mean(bodies, axis=0)))
     why = f"there is neither a clean plate nor an empty frame, and the body covers one place for {100 * covered:.0f} % of the clip"
@@ -125,6 +128,8 @@ def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | No
                 backdrop.picture, "key", f"background: a plain backdrop, continued behind the person ({seen}); {why}"
             )
         why += f", before no plain backdrop ({seen}, {100 * odd:.0f} % of it differs elsewhere)"
+    if several and method is None and covered > STAYING:
+        method = "median"
     if method == "motion" or (method is None and covered > STAYING):
         picture, hidden, looks = scene_behind(footage, bodies)
         return Scene(

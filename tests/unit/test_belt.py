@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from performed import poses, side_camera
 from porch import motion
-from test_track import TINY, poses, side_camera
+from test_track import TINY
 from tiny_video import SIDE, WALK, silhouettes_of, walk_prior
 
 from mocap2ctrl.character.kinematics import clip_frames

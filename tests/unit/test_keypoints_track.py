@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import cv2
 import numpy as np
 import pytest
+from performed import poses, rollouts_of, shaken, side_camera, walk_at_30_fps
+from tiny_video import walk_prior
 
 from mocap2ctrl.character.kinematics import clip_frames, points_world
 from mocap2ctrl.character.landmarks import LANDMARKS, landmarks_of
@@ -20,13 +21,10 @@ from mocap2ctrl.fit.key import keypoint_arrays
 from mocap2ctrl.fit.video import track_key
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.geometry.rasteriser import rasterise
-from mocap2ctrl.motion.clips import resample
-from mocap2ctrl.motion.deepmimic import deepmimic_directory
-from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.objective.keypoints import WORST_CM
 from mocap2ctrl.objective.target import marker_target, silhouette_target
 from mocap2ctrl.objective.terms import Objective, TermValue, Weights, total
-from mocap2ctrl.prior import PosePrior, load_prior
+from mocap2ctrl.prior import PosePrior
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
 from mocap2ctrl.track.keypoints import frames_stood_for, point_forces
@@ -42,24 +40,12 @@ NAMES = tuple(name for name in LANDMARKS if name not in ("head", "head_top"))
 
 @pytest.fixture(scope="module")
 def prior(character: Character) -> PosePrior:
-    found = load_prior("all-but-walk", character)
-    assert isinstance(found, PosePrior)
-    return found
+    return walk_prior(character)
 
 
 @pytest.fixture(scope="module")
 def walk(character: Character) -> MotionClip:
-    if deepmimic_directory() is None:
-        pytest.skip("DeepMimic's clips come with pybullet, which is not installed")
-    return resample(load_motion("humanoid3d_walk", character).clip, 30.0).cut(4, 12)
-
-
-def side_camera(clip: MotionClip) -> Camera:
-    """From the right, 3.2 m away and 1.2 m up."""
-    turn = np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    centre = np.array([clip.root_position[:, 0].mean(), clip.root_position[:, 1].mean() - 3.2, 1.2])
-    matrix = np.array([[90.0, 0, 39.5], [0, 90.0, 24.0], [0, 0, 1]])
-    return Camera("side", (80, 64), matrix, cv2.Rodrigues(turn)[0].ravel(), -turn @ centre)
+    return walk_at_30_fps(character, 4, 12)
 
 
 def keypoints_of(character: Character, clip: MotionClip, camera: Camera) -> Keypoints:
@@ -72,7 +58,7 @@ def keypoints_of(character: Character, clip: MotionClip, camera: Camera) -> Keyp
 
 @pytest.fixture(scope="module")
 def plain(character: Character, walk: MotionClip) -> Silhouettes:
-    shape, camera = body_shape(character), side_camera(walk)
+    shape, camera = body_shape(character), side_camera(walk, (80, 64), 90.0, (39.5, 24.0))
     masks = rasterise(capsule_ends(shape, *clip_frames(character, walk)), shape.radii, camera)
     return Silhouettes("walk", walk.fps, masks, camera)
 
@@ -85,16 +71,6 @@ def pointed(character: Character, walk: MotionClip, plain: Silhouettes) -> Silho
 @pytest.fixture(scope="module")
 def evidence(pointed: Silhouettes, character: Character, prior: PosePrior) -> Evidence:
     return evidence_of(pointed, character, prior)
-
-
-def poses(clip: MotionClip) -> Poses:
-    return Poses(clip.root_position, clip.root_orientation, clip.angles)
-
-
-def shaken(path: Poses, scale: float) -> Poses:
-    step = scale * np.random.default_rng(0).standard_normal((path.frames, 6 + path.angles.shape[1]))
-    step[:, :3] *= 0.2
-    return path.moved(step)
 
 
 def forces(evidence: Evidence, path: Poses, body: Array, derivatives: bool):
@@ -241,22 +217,6 @@ def test_first_poses_face_as_the_keypoints_say(
     np.testing.assert_array_equal(other.angles, mirrored.angles)
 
 
-def rollouts_of(character: Character, clip: MotionClip, shift: Array | None = None) -> Rollouts:
-    """A simulation that performs `clip`, moved."""
-    positions, orientations = clip_frames(character, clip)
-    return Rollouts(
-        first_frame=0,
-        qpos=np.concatenate([clip.root_position, clip.root_orientation, clip.angles], axis=1)[None],
-        positions=(positions + (0.0 if shift is None else shift))[None],
-        orientations=orientations[None],
-        load=np.zeros((1, len(clip), 2)),
-        state=np.zeros((1, len(clip)), dtype=np.int64),
-        torques=np.zeros((1, 0, clip.angles.shape[1])),
-        final=np.zeros((1, 1)),
-        diverged=np.zeros(1, dtype=bool),
-    )
-
-
 def objective_of(character: Character, clip: MotionClip, seen: Silhouettes) -> Objective:
     return Objective(
         character,
@@ -281,7 +241,7 @@ def test_term_of_the_objective_is_a_mean_distance_in_cm(
         ([0.0, 0.0, 0.07], 7.0, 0.4),
         ([0.0, 0.07, 0.0], 0.0, 1.5),
     ):
-        term = terms_of(objective, rollouts_of(character, walk, np.array(shift)))["keypoints"]
+        term = terms_of(objective, rollouts_of(character, walk, shift=np.array(shift)))["keypoints"]
         assert (term.unit, term.weight) == ("cm", 1.0)
         assert term.value == pytest.approx([expected], abs=tolerance)
         assert term.per_frame.shape == (1, len(walk))
@@ -294,7 +254,7 @@ def test_frames_without_keypoints_do_not_count_and_a_diverged_body_is_the_worst(
     confidence = np.array(pointed.keypoints.confidence)
     confidence[3:] = 0.0
     few = replace(pointed, keypoints=replace(pointed.keypoints, confidence=confidence))
-    rollouts = rollouts_of(character, walk, np.array([0.07, 0.0, 0.0]))
+    rollouts = rollouts_of(character, walk, shift=np.array([0.07, 0.0, 0.0]))
     term = terms_of(objective_of(character, walk, few), rollouts)["keypoints"]
     assert term.value == pytest.approx([7.0], abs=0.4)
     first = term.per_frame[0, 0]
@@ -309,7 +269,7 @@ def test_objective_without_keypoints_costs_nothing_and_changes_no_bit(
     character: Character, walk: MotionClip, plain: Silhouettes
 ) -> None:
     terms = objective_of(character, walk, plain).terms(
-        rollouts_of(character, walk, np.array([0.05, 0.01, 0.02])), np.ones(1), 0, len(walk) - 1
+        rollouts_of(character, walk, shift=np.array([0.05, 0.01, 0.02])), np.ones(1), 0, len(walk) - 1
     )
     assert tuple(t.name for t in terms) == TERMS
     assert terms[-1].name == "keypoints"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from performed import rollouts_of
 
 from mocap2ctrl.character.kinematics import marker_layout, points_world, segment_frames
 from mocap2ctrl.character.model import Character
@@ -38,23 +39,6 @@ def clip(character: Character) -> MotionClip:
 @pytest.fixture(scope="module")
 def objective(character: Character, clip: MotionClip) -> Objective:
     return Objective(character, marker_target(character, clip))
-
-
-def rollouts_of(character: Character, clip: MotionClip, first_frame: int = 0) -> Rollouts:
-    """What a simulation that performed `clip` would have recorded, both feet in the air, always in state 0."""
-    positions, orientations = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
-    frames = len(clip)
-    return Rollouts(
-        first_frame=first_frame,
-        qpos=np.concatenate([clip.root_position, clip.root_orientation, clip.angles], axis=1)[None],
-        positions=positions[None],
-        orientations=orientations[None],
-        load=np.zeros((1, frames, 2)),
-        state=np.zeros((1, frames), dtype=np.int64),
-        torques=np.zeros((1, 0, clip.angles.shape[1])),
-        final=np.zeros((1, 1)),
-        diverged=np.zeros(1, dtype=bool),
-    )
 
 
 def terms_of(

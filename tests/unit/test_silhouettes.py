@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from performed import rollouts_of
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.model import Character
@@ -54,22 +55,6 @@ def frames_of(character: Character, clip: MotionClip) -> tuple[Array, Array]:
 def image_of(character: Character, clip: MotionClip, girth: float = 1.0) -> Masks:
     shape = body_shape(character)
     return rasterise(capsule_ends(shape, *frames_of(character, clip)), girth * shape.radii, CAMERA)
-
-
-def rollouts_of(character: Character, clip: MotionClip) -> Rollouts:
-    """A simulation that performs `clip` in the air."""
-    positions, orientations = frames_of(character, clip)
-    return Rollouts(
-        first_frame=0,
-        qpos=np.concatenate([clip.root_position, clip.root_orientation, clip.angles], axis=1)[None],
-        positions=positions[None],
-        orientations=orientations[None],
-        load=np.zeros((1, len(clip), 2)),
-        state=np.zeros((1, len(clip)), dtype=np.int64),
-        torques=np.zeros((1, 0, clip.angles.shape[1])),
-        final=np.zeros((1, 1)),
-        diverged=np.zeros(1, dtype=bool),
-    )
 
 
 def distances(character: Character, clip: MotionClip, masks: Masks, girth: float = 1.0) -> Array:

@@ -9,15 +9,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from performed import poses, shaken, side_camera, walk_at_30_fps
+from tiny_video import walk_prior
 
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
 from mocap2ctrl.character.shape import body_shape, capsule_ends, seen_body
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.rasteriser import rasterise
-from mocap2ctrl.motion.clips import resample
-from mocap2ctrl.motion.deepmimic import deepmimic_directory
-from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
@@ -43,24 +42,12 @@ def character() -> Character:
 
 @pytest.fixture(scope="module")
 def prior(character: Character) -> PosePrior:
-    found = load_prior("all-but-walk", character)
-    assert isinstance(found, PosePrior)
-    return found
+    return walk_prior(character)
 
 
 @pytest.fixture(scope="module")
 def walk(character: Character) -> MotionClip:
-    if deepmimic_directory() is None:
-        pytest.skip("DeepMimic's clips come with pybullet, which is not installed")
-    return resample(load_motion("humanoid3d_walk", character).clip, 30.0).cut(4, 16)
-
-
-def side_camera(clip: MotionClip) -> Camera:
-    """From the right, 3.2 m away and 1.2 m up, 110 x 100 pixels."""
-    turn = np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    centre = np.array([clip.root_position[:, 0].mean(), clip.root_position[:, 1].mean() - 3.2, 1.2])
-    matrix = np.array([[150.0, 0, 54.5], [0, 150.0, 38.0], [0, 0, 1]])
-    return Camera("side", (110, 100), matrix, cv2.Rodrigues(turn)[0].ravel(), -turn @ centre)
+    return walk_at_30_fps(character, 4, 16)
 
 
 def seen(character: Character, clip: MotionClip, camera: Camera, girth: float = 1.0) -> Silhouettes:
@@ -80,19 +67,8 @@ def evidence(silhouettes: Silhouettes, character: Character, prior: PosePrior) -
     return evidence_of(silhouettes, character, prior)
 
 
-def poses(clip: MotionClip) -> Poses:
-    return Poses(clip.root_position, clip.root_orientation, clip.angles)
-
-
 def joints(character: Character, path: Poses) -> Array:
     return evaluation_points(character, *segment_frames(character, *path))
-
-
-def shaken(path: Poses, scale: float) -> Poses:
-    rng = np.random.default_rng(0)
-    step = scale * rng.standard_normal((path.frames, 6 + path.angles.shape[1]))
-    step[:, :3] *= 0.2
-    return path.moved(step)
 
 
 def test_factors_of_the_body_are_those_of_the_reshaped_character(character: Character, walk: MotionClip):

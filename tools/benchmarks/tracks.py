@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rows import Row, measured_before
-from benchmarks.videos import CASES, footage
+from benchmarks.videos import filmed
 from benchmarks.weizmann import ALL, FPS, MASKS, SEQUENCES
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import load_character
@@ -56,12 +56,7 @@ def weizmann_tracks(options: argparse.Namespace) -> Iterator[Row]:
 
 def rendered_tracks(options: argparse.Namespace) -> Iterator[Row]:
     """Tracks each video with each seed."""
-    for name in options.clips or RENDERED:
-        case = CASES[name]
-        file = footage(case)
-        if file is None:
-            print(f"{name}: left out, its footage is rendered from a clip that pybullet brings", file=sys.stderr)
-            continue
+    for case, file in filmed(options.clips or RENDERED):
         seen = load_silhouettes(file).silhouettes
         for seed in options.seeds:
             found, minutes = _tracked(seen, case.prior, seed, options)
@@ -70,7 +65,7 @@ def rendered_tracks(options: argparse.Namespace) -> Iterator[Row]:
                 OVERLAP: (silhouette_iou(found.character, found.clip, found.girth, seen), "IoU"),
             }
             for what, (value, unit) in (values | {"core time": (minutes, "min")}).items():
-                yield Row(f"{name} | {what}", "", value, unit, seed)
+                yield Row(f"{case.name} | {what}", "", value, unit, seed)
 
 
 def _tracked(seen: Silhouettes, prior: str, seed: int, options: argparse.Namespace) -> tuple[Track, float]:

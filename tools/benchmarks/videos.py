@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,14 +66,19 @@ CASES = {
 def video(options: argparse.Namespace) -> Iterator[Row]:
     """Fits each video with each seed."""
     config = budget("quick" if options.quick else options.budget)
-    for name in options.clips or CASES:
-        case = CASES[name]
-        file = footage(case)
-        if file is None:
-            print(f"{name}: left out, its footage is rendered from a clip that pybullet brings", file=sys.stderr)
-            continue
+    for case, file in filmed(options.clips or CASES):
         for seed in options.seeds:
             yield from _case_rows(case, file, replace(config, seed=seed, method=case.method), options)
+
+
+def filmed(names: Iterable[str]) -> Iterator[tuple[Case, Path]]:
+    """The cases of these names with their videos; says of which there is none."""
+    for name in names:
+        file = footage(CASES[name])
+        if file is None:
+            print(f"{name}: left out, its footage is rendered from a clip that pybullet brings", file=sys.stderr)
+        else:
+            yield CASES[name], file
 
 
 def footage(case: Case) -> Path | None:
