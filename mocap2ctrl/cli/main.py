@@ -39,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:  # here, and not when the interpreter ends, where nobody could answer for it
             if sys.stdout is not None:  # None where the shell has closed it
                 sys.stdout.flush()
+    except KeyboardInterrupt:  # while the command was being loaded
+        print("mocap2ctrl: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:
         _discard_output()
         return FAILED

@@ -23,6 +23,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.divergence_log import DivergenceLog
 from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
+from mocap2ctrl.fit.interrupt import Interrupts
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.fit.pool import EvaluationPool
@@ -107,7 +108,6 @@ def fit_capture(
     setup = evaluation_setup(capture)
     begun, cpu = time.perf_counter(), cpu_seconds()
     best: Stage | None = None
-    interrupted = False
     with ExitStack() as stack:
         journal = stack.enter_context(closing(Journal(capture.folder / JOURNAL, _key(capture), resume)))
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
@@ -116,19 +116,27 @@ def fit_capture(
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
         watch = _Watch(log, on_progress, begun, capture)
+
+        def on_generation(generation: Generation) -> None:
+            watch.generation(generation)
+            interrupts.check()
+
+        interrupts = stack.enter_context(Interrupts())
         try:
-            for stage in _stages(pool, capture, watch.generation):
+            for stage in _stages(pool, capture, on_generation):
                 best = stage
                 watch.stage(stage)
+                interrupts.check()
         except KeyboardInterrupt:
-            interrupted = True
             if best is None:
                 raise
-    if best is None:
-        raise RuntimeError("the method yielded no stage")
-    controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
-    finished = replace(capture, controller=controller)
-    save_result(finished)
+        interrupts.wait()
+        if best is None:
+            raise RuntimeError("the method yielded no stage")
+        interrupted = best.index + 1 < best.stages
+        controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
+        finished = replace(capture, controller=controller)
+        save_result(finished)
     wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
     return FitOutcome(finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s)
 

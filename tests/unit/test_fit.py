@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts, start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Exit
 from mocap2ctrl.errors import ConfigError
-from mocap2ctrl.fit.capture import CONTROLLER
+from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
 from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
 from mocap2ctrl.fit.incremental import last_states_problem, stage_ends, window_cost, with_new_state
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshots
@@ -113,6 +115,37 @@ def test_ctrl_c_before_the_first_stage_keeps_the_journal(tmp_path: Path, charact
     fit_capture(capture, 1, resume=True)
     tiny_fit(tmp_path / "plain", character)
     assert (capture.folder / CONTROLLER).read_bytes() == (tmp_path / "plain" / CONTROLLER).read_bytes()
+
+
+def test_ctrl_c_is_heard_though_somebody_swallows_it(tmp_path: Path, character: Character) -> None:
+    """As a library does that catches every exception."""
+    capture = tiny_capture(tmp_path / "walk", character, stage_s=0.1)
+    told: list[FitProgress] = []
+
+    def interrupt_and_swallow(progress: FitProgress) -> None:
+        told.append(progress)
+        if progress.stage == 2:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+
+    outcome = fit_capture(capture, 1, False, interrupt_and_swallow)
+    assert outcome.interrupted
+    assert [progress.stage for progress in told].count(2) == 1
+    assert load_capture(capture.folder).finished_controller().provenance["complete"] is False
+
+
+def test_ctrl_c_while_the_controller_is_saved_loses_nothing(
+    tmp_path: Path, character: Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = tiny_capture(tmp_path / "walk", character)
+
+    def interrupted_save(finished: Capture) -> None:
+        signal.raise_signal(signal.SIGINT)
+        save_result(finished)
+
+    monkeypatch.setattr(sys.modules[fit_capture.__module__], "save_result", interrupted_save)
+    assert not fit_capture(capture, 1, False).interrupted
+    assert load_capture(capture.folder).finished_controller().provenance["complete"] is True
 
 
 @pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 7)])
