@@ -27,6 +27,7 @@ class SourceMotion:
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
         warnings: what the reader had to overlook.
+        start_s: time of the first frame in the file, seconds.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SourceMotion:
     up: str | None = None
     unit_m: float | None = None
     warnings: tuple[str, ...] = ()
+    start_s: float = 0.0
 
     def __post_init__(self) -> None:
         joints = len(self.joint_names)
@@ -63,6 +65,7 @@ class SourceMotion:
             positions=self.positions[part],
             orientations=self.orientations[part],
             loop=self.loop and whole,
+            start_s=self.start_s + part.indices(len(self))[0] / self.fps,
         )
 
     def ancestors(self, joint: int) -> list[int]:
