@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
+import re
 import resource
 from dataclasses import replace
 from pathlib import Path
@@ -513,3 +514,21 @@ def test_glb_json_is_strict(files: Path) -> None:
 
     assert json.loads(data[20 : 20 + length], parse_constant=refuse)["asset"]["version"] == "2.0"
     assert int.from_bytes(data[8:12], "little") == len(data)
+
+
+RECIPES = re.findall(
+    r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8"), re.S
+)
+
+
+@pytest.mark.parametrize("code", RECIPES, ids=lambda code: code.split()[1])
+def test_the_recipes_of_the_docs_run(
+    code: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the motion of these tests in place of the reader's own."""
+    pytest.importorskip(code.split()[1])
+    for file in files.iterdir():
+        (tmp_path / f"walk{file.suffix}").write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "docs/export.md", "exec"), {})
+    assert capsys.readouterr().out.strip()
