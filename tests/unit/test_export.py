@@ -293,6 +293,15 @@ class TestGlb:
         export_motion(tmp_path / "x.glb", motion_of(character, 1), character)
         assert Glb(tmp_path / "x.glb").worlds(0).shape == (18, 4, 4)
 
+    def test_rotations_do_not_change_sign_on_the_way(self, character: Character, tmp_path: Path) -> None:
+        """Programs that mix the four numbers, and curve editors, see no jumps."""
+        turn = rotations.about_axis(np.array([0.0, 1.0, 0.0]), np.linspace(0.0, 6.0 * np.pi, 90))
+        turn[40:50] *= -1.0
+        export_motion(tmp_path / "x.glb", motion_of(character, 90, root_orientation=turn), character)
+        read = Glb(tmp_path / "x.glb")
+        values = read.array(read.gltf.animations[0].samplers[1].output)
+        assert np.all(np.sum(values[1:] * values[:-1], axis=1) > 0.9)
+
 
 class TestNpz:
     def test_numpy_alone_tells_everything(self, files: Path, clip: MotionClip, character: Character) -> None:
