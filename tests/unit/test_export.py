@@ -362,6 +362,20 @@ class TestNpz:
             read_motion(path, read_body(path))
         assert says in str(error.value)
 
+    def test_whatever_the_bytes_it_is_read_or_refused(self, files: Path, tmp_path: Path) -> None:
+        whole, random = (files / "x.npz").read_bytes(), np.random.default_rng(1)
+        path, refused = tmp_path / "x.npz", 0
+        for _ in range(100):
+            data = bytearray(whole)
+            for place in random.integers(len(data), size=4):
+                data[place] = random.integers(256)
+            path.write_bytes(data[: random.integers(len(data)) if random.random() < 0.1 else None])
+            try:
+                read_motion(path, read_body(path))
+            except MotionFileError:
+                refused += 1
+        assert refused > 50
+
 
 class TestCsv:
     def test_a_row_is_a_frame_and_a_column_a_quantity_with_its_unit(
