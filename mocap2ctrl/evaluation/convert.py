@@ -59,7 +59,7 @@ def convert(
         outputs: one name or several; the suffix says the format.
         reference: of a capture, the motion that its controller was fitted to, instead of what the controller does.
         height_m: of the body; a motion file is retargeted to it, another motion is scaled with its body.
-        time_range: seconds of the motion to use, from its first frame.
+        time_range: seconds of the motion to use, on the clock of the file or video that it came from.
         fps: frames a second; the input's own if not given.
         cycles: how often a loop is repeated.
         mirror: exchange left and right.
@@ -120,10 +120,12 @@ def _simulated(capture: Capture, fps: float | None) -> MotionClip:
 
 
 def _part(clip: MotionClip, time_range: tuple[float, float]) -> MotionClip:
-    start_s, end_s = time_range
-    if not 0.0 <= start_s < end_s or start_s >= clip.duration_s:
-        raise ConfigError(f"time range {start_s:g} to {end_s:g} s; the motion runs from 0 to {clip.duration_s:g} s")
-    return clip.cut(round(start_s * clip.fps), round(min(end_s, clip.duration_s) * clip.fps) + 1)
+    """What lies between two times on the source's clock."""
+    (start_s, end_s), first, last = time_range, clip.times_s[0], clip.times_s[-1]
+    if not (start_s < end_s and start_s < last and end_s > first):
+        raise ConfigError(f"time range {start_s:g} to {end_s:g} s; the motion runs from {first:g} to {last:g} s")
+    begin, end = max(start_s, first) - first, min(end_s, last) - first
+    return clip.cut(round(begin * clip.fps), round(end * clip.fps) + 1)
 
 
 def _scaled(clip: MotionClip, character: Character, height_m: float | None) -> tuple[MotionClip, Character]:

@@ -487,7 +487,7 @@ class TestConvert:
                 np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 
     def test_a_part_keeps_its_place_in_time(self, npz: Path, tmp_path: Path) -> None:
-        done = convert(npz, tmp_path / "part.csv", time_range=(0.5, 1.0), fps=60.0)
+        done = convert(npz, tmp_path / "part.csv", time_range=(2.0, 2.5), fps=60.0)
         assert (done.clip.start_s, len(done.clip), done.clip.loop) == (2.0, 31, False)
         assert done.clip.root_position[0, 0] == pytest.approx(0.45)
         assert (tmp_path / "part.csv").read_text().splitlines()[1].startswith("0,2.000000000,0.4500000,")
@@ -503,7 +503,8 @@ class TestConvert:
     @pytest.mark.parametrize(
         ("options", "says"),
         [
-            ({"time_range": (3.0, 4.0)}, "runs from 0 to 2 s"),
+            ({"time_range": (0.5, 1.0)}, "runs from 1.5 to 3.5 s"),
+            ({"time_range": (3.5, 4.0)}, "runs from 1.5 to 3.5 s"),
             ({"time_range": (1.0, 1.0)}, "time range 1 to 1"),
             ({"height_m": 17.0}, "height is 17"),
             ({"fps": -1.0}, "fps is -1"),
