@@ -26,8 +26,8 @@ class SourceMotion:
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
-        warnings: what the reader had to overlook.
         start_s: time of the first frame in the file, seconds.
+        warnings: what the reader had to overlook.
     """
 
     name: str
@@ -42,8 +42,8 @@ class SourceMotion:
     loop: bool = False
     up: str | None = None
     unit_m: float | None = None
-    warnings: tuple[str, ...] = ()
     start_s: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         joints = len(self.joint_names)
