@@ -7,6 +7,7 @@ import csv
 import json
 import re
 import resource
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,10 @@ from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.motion.npz import read_body, read_motion, write_motion
 from mocap2ctrl.motion.source import rest_positions
 from mocap2ctrl.types import Array, MotionClip
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from benchmarks.glb_reader import GlbReader
 
 FPS = 30000 / 1001
 SMALL_M, SMALL_RAD = 2e-6, np.radians(1e-3)
@@ -174,77 +179,25 @@ class TestSkin:
         )
 
 
-class Glb:
-    """A GLB file, read by pygltflib and evaluated as its specification says."""
-
-    def __init__(self, path: Path) -> None:
-        self.gltf = pytest.importorskip("pygltflib").GLTF2().load(str(path))
-        self.blob = self.gltf.binary_blob()
-        self.nodes = self.gltf.nodes
-
-    def array(self, index: int) -> np.ndarray:
-        accessor = self.gltf.accessors[index]
-        view = self.gltf.bufferViews[accessor.bufferView]
-        dtype = {5123: "<u2", 5125: "<u4", 5126: "<f4"}[accessor.componentType]
-        width = {"SCALAR": 1, "VEC3": 3, "VEC4": 4, "MAT4": 16}[accessor.type]
-        count = accessor.count * width
-        assert view.byteLength == count * np.dtype(dtype).itemsize
-        assert view.byteOffset % 4 == 0
-        values = np.frombuffer(self.blob, dtype, count, view.byteOffset)
-        return values.reshape(-1, width).astype(float)
-
-    @staticmethod
-    def matrix(translation: Array, rotation_xyzw: Array) -> Array:
-        matrix = np.eye(4)
-        matrix[:3, :3] = rotations.to_matrix(np.roll(rotation_xyzw, 1))
-        matrix[:3, 3] = translation
-        return matrix
-
-    def worlds(self, frame: int | None) -> Array:
-        """(S, 4, 4) world transforms of the joints at a frame of the animation; None: at rest."""
-        moved = {i: {"translation": n.translation, "rotation": n.rotation} for i, n in enumerate(self.nodes)}
-        if frame is not None:
-            animation = self.gltf.animations[0]
-            for channel in animation.channels:
-                values = self.array(animation.samplers[channel.sampler].output)
-                moved[channel.target.node][channel.target.path] = values[frame]
-        joints = self.gltf.skins[0].joints
-        parent = {child: i for i, node in enumerate(self.nodes) for child in node.children or ()}
-        found: dict[int, Array] = {}
-        for joint in joints:  # parents stand before children
-            local = self.matrix(np.array(moved[joint]["translation"]), np.array(moved[joint]["rotation"]))
-            found[joint] = found[parent[joint]] @ local if joint in parent else local
-        return np.array([found[joint] for joint in joints])
-
-    def skinned(self, frame: int | None) -> Array:
-        """(V, 3) places of the mesh's vertices."""
-        inverse = self.array(self.gltf.skins[0].inverseBindMatrices).reshape(-1, 4, 4).swapaxes(1, 2)
-        attributes = self.gltf.meshes[0].primitives[0].attributes
-        vertices, joints = self.array(attributes.POSITION), self.array(attributes.JOINTS_0).astype(int)
-        turned = (self.worlds(frame) @ inverse)[joints]
-        placed = np.einsum("vkij,vj->vki", turned, np.c_[vertices, np.ones(len(vertices))])
-        return np.einsum("vk,vki->vi", self.array(attributes.WEIGHTS_0), placed)[:, :3]
-
-
 @pytest.fixture(scope="module")
-def glb(files: Path) -> Glb:
-    return Glb(files / "x.glb")
+def glb(files: Path) -> GlbReader:
+    return GlbReader(files / "x.glb")
 
 
 class TestGlb:
-    def test_joints_move_as_our_segments_do(self, glb: Glb, clip: MotionClip, character: Character) -> None:
+    def test_joints_move_as_our_segments_do(self, glb: GlbReader, clip: MotionClip, character: Character) -> None:
         positions, orientations = clip_frames(character, clip)
         axes = [1, 2, 0]
         turns = rotations.to_matrix(orientations)[..., axes, :][..., axes]
-        for frame in range(len(clip)):
-            worlds = glb.worlds(frame)
-            np.testing.assert_allclose(worlds[:, :3, 3], in_file_axes(positions[frame]), atol=SMALL_M)
-            np.testing.assert_allclose(worlds[:, :3, :3], turns[frame], atol=SMALL_RAD)
+        worlds = glb.worlds()
+        assert glb.joint_names == [joint_name(name) for name in character.segment_names]
+        np.testing.assert_allclose(worlds[..., :3, 3], in_file_axes(positions), atol=SMALL_M)
+        np.testing.assert_allclose(worlds[..., :3, :3], turns, atol=SMALL_RAD)
 
-    def test_the_mesh_follows_them(self, glb: Glb, clip: MotionClip, character: Character) -> None:
+    def test_the_mesh_follows_them(self, glb: GlbReader, clip: MotionClip, character: Character) -> None:
         """Linear blend skinning from the file against the same with our own kinematics; at rest nothing moves."""
         skin, (positions, orientations) = body_skin(character), clip_frames(character, clip)
-        np.testing.assert_allclose(glb.skinned(None), in_file_axes(skin.vertices), atol=SMALL_M)
+        np.testing.assert_allclose(glb.skinned(glb.worlds(rest=True)[0]), in_file_axes(skin.vertices), atol=SMALL_M)
         rest = rest_pose(character)
         for frame in (0, 7):
             expected = np.zeros_like(skin.vertices)
@@ -254,9 +207,9 @@ class TestGlb:
                 )
                 world = positions[frame, segment] + rotations.rotate(orientations[frame, segment], local)
                 expected += weight[:, None] * world
-            np.testing.assert_allclose(glb.skinned(frame), in_file_axes(expected), atol=5e-6)
+            np.testing.assert_allclose(glb.skinned(glb.worlds()[frame]), in_file_axes(expected), atol=5e-6)
 
-    def test_it_keeps_the_rules_of_the_format(self, glb: Glb, clip: MotionClip, character: Character) -> None:
+    def test_it_keeps_the_rules_of_the_format(self, glb: GlbReader, clip: MotionClip, character: Character) -> None:
         gltf, primitive = glb.gltf, glb.gltf.meshes[0].primitives[0]
         for index in (primitive.attributes.POSITION, gltf.animations[0].samplers[0].input):
             accessor, values = gltf.accessors[index], glb.array(index)
@@ -284,21 +237,21 @@ class TestGlb:
     def test_it_says_where_it_comes_from(self, character: Character, tmp_path: Path) -> None:
         for loop in (False, True):
             export_motion(tmp_path / "x.glb", motion_of(character, loop=loop), character)
-            gltf = Glb(tmp_path / "x.glb").gltf
+            gltf = GlbReader(tmp_path / "x.glb").gltf
             assert gltf.animations[0].extras == {"fps": FPS, "frames": 12, "start_s": 3.25, "loop": loop}
             assert gltf.asset.extras["character"] == "humanoid"
             assert gltf.asset.extras["provenance"] == {"file": "x.bvh", "energy": None}
 
     def test_a_single_pose_is_a_file_too(self, character: Character, tmp_path: Path) -> None:
         export_motion(tmp_path / "x.glb", motion_of(character, 1), character)
-        assert Glb(tmp_path / "x.glb").worlds(0).shape == (18, 4, 4)
+        assert GlbReader(tmp_path / "x.glb").worlds().shape == (1, 18, 4, 4)
 
     def test_rotations_do_not_change_sign_on_the_way(self, character: Character, tmp_path: Path) -> None:
         """Programs that mix the four numbers, and curve editors, see no jumps."""
         turn = rotations.about_axis(np.array([0.0, 1.0, 0.0]), np.linspace(0.0, 6.0 * np.pi, 90))
         turn[40:50] *= -1.0
         export_motion(tmp_path / "x.glb", motion_of(character, 90, root_orientation=turn), character)
-        read = Glb(tmp_path / "x.glb")
+        read = GlbReader(tmp_path / "x.glb")
         values = read.array(read.gltf.animations[0].samplers[1].output)
         assert np.all(np.sum(values[1:] * values[:-1], axis=1) > 0.9)
 
