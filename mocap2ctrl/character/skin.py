@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.rest_pose import rest_pose
-from mocap2ctrl.character.shape import body_shape, capsule_ends
+from mocap2ctrl.character.shape import BodyShape, body_shape, capsule_ends
 from mocap2ctrl.types import Array
 
 BLEND = 0.005
@@ -24,6 +24,9 @@ WEIGHT_BLEND = 0.012
 
 CELL = 0.009
 """Edge of a cube, as a share of the body's height: 16 mm of 1.75 m."""
+
+SIDE_BY_SIDE = 0.2
+"""Cosine to a capsule of the way to another, below which that lies beside it and not behind."""
 
 LEAST_SHARE = 1e-3
 JOINTS_A_VERTEX = 4
@@ -54,14 +57,28 @@ def body_skin(character: Character) -> Skin:
     """The skin of `character`."""
     from skimage.measure import marching_cubes  # a quarter of a second to import, for meshes only
 
-    shape, rest, cell = body_shape(character), rest_pose(character), CELL * character.height_m
+    shape, rest, cell = _soles_closed(body_shape(character)), rest_pose(character), CELL * character.height_m
     ends = capsule_ends(shape, rest.positions, rest.orientations)
     low, level = _smooth_union(ends, shape.radii, BLEND * character.height_m, cell)
     vertices, triangles, normals, _ = marching_cubes(level, 0.0, spacing=(cell,) * 3, gradient_direction="ascent")
     vertices = low + vertices
     distances = np.array([_distance(vertices, *each) for each in zip(ends, shape.radii, strict=True)])
-    segments, weights = _weights(character, distances)
+    segments, weights = _weights(character, shape.owner, distances)
     return Skin(vertices, normals, triangles.astype(np.int64), segments, weights)
+
+
+def _soles_closed(shape: BodyShape) -> BodyShape:
+    """The shape with one more capsule between two of a segment that lie side by side, as the two rails of a foot do."""
+    owner, local, radii = list(shape.owner), list(shape.local), list(shape.radii)
+    for one in range(len(shape.owner) - 1):
+        other = one + 1
+        line, aside = np.diff(shape.local[one], axis=0)[0], shape.local[other, 0] - shape.local[one, 0]
+        beside = abs(aside @ line) < SIDE_BY_SIDE * np.linalg.norm(aside) * np.linalg.norm(line)
+        if shape.owner[one] == shape.owner[other] and beside:
+            owner.append(shape.owner[one])
+            local.append(0.5 * (shape.local[one] + shape.local[other]))
+            radii.append(0.5 * (shape.radii[one] + shape.radii[other]))
+    return BodyShape(np.array(owner), np.array(local), np.array(radii))
 
 
 def _distance(points: Array, ends: Array, radius: float) -> Array:
@@ -89,12 +106,14 @@ def _smooth_union(ends: Array, radii: Array, blend: float, cell: float) -> tuple
     return low, blend * np.log(total)
 
 
-def _weights(character: Character, distances: Array) -> tuple[npt.NDArray[np.int64], Array]:
-    """Segments (V, 4) and weights (V, 4) of points from distances (C, V).
+def _weights(
+    character: Character, owner: npt.NDArray[np.int64], distances: Array
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Segments (V, 4) and weights (V, 4) of points from distances (C, V) to capsules of segments `owner` (C,).
 
     Only the nearest segment and those that are joined to it have a say, so that a thigh does not pull the skin of the other.
     """
-    owner, parents = body_shape(character).owner, [segment.parent for segment in character.segments]
+    parents = [segment.parent for segment in character.segments]
     count = len(parents)
     nearness = np.array([distances[owner == s].min(axis=0) for s in range(count)])
     share = np.exp((nearness.min(axis=0) - nearness) / (WEIGHT_BLEND * character.height_m))

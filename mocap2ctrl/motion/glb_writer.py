@@ -1,8 +1,8 @@
 """Writes a clip as binary glTF: a skinned body in T-pose and one animation, y up, z forward, x left, metres.
 
-Joints are the segments, called as in BVH files; their axes are the file's own in the character's zero pose. The animation begins at
-time 0, for players hold the first pose until it; `extras` say when the motion begins in its source, whether it is a loop, and
-where it comes from.
+Joints are the segments, called as in BVH files; a joint's y axis points along its bone, which is how Blender draws bones. The
+animation begins at time 0, for players hold the first pose until it; `extras` say when the motion begins in its source, whether it
+is a loop, and where it comes from.
 """
 
 from __future__ import annotations
@@ -67,13 +67,15 @@ def _about(clip: MotionClip, character: Character) -> dict[str, Any]:
 
 def _joints(character: Character) -> list[dict[str, Any]]:
     """A node a segment, in the character's order, in T-pose."""
-    rest = rest_pose(character)
-    local = _local(character, rest.orientations)
+    local, turns = _local(character, rest_pose(character).orientations), _bone_turns(character)
     nodes = []
     for index, segment in enumerate(character.segments):
+        offset = (
+            rotations.rotate(rotations.conjugate(turns[segment.parent]), segment.offset) if index else segment.offset
+        )
         node: dict[str, Any] = {
             "name": joint_name(segment.name),
-            "translation": _vectors(segment.offset if index else rest.positions[0]).tolist(),
+            "translation": _vectors(offset).tolist(),
             "rotation": _quaternions(local[index]).tolist(),
             "extras": {"segment": segment.name},
         }
@@ -104,7 +106,8 @@ def _skin(buffer: Buffer, character: Character) -> dict[str, Any]:
     rest = rest_pose(character)
     inverse = np.tile(np.eye(4, dtype=np.float32), (len(rest.positions), 1, 1))
     axes = np.array(FILE_ORDER)
-    turns = rotations.to_matrix(rotations.conjugate(rest.orientations))[:, axes][:, :, axes]
+    joints = rotations.multiply(rest.orientations, _bone_turns(character))
+    turns = rotations.to_matrix(rotations.conjugate(joints))[:, axes][:, :, axes]
     inverse[:, :3, :3] = turns
     inverse[:, :3, 3] = -np.einsum("sij,sj->si", turns, rest.positions[:, axes])
     matrices = buffer.add(np.swapaxes(inverse, 1, 2))  # glTF: column by column
@@ -133,9 +136,23 @@ def _animation(buffer: Buffer, clip: MotionClip, character: Character) -> dict[s
     return {"name": clip.name, "samplers": samplers, "channels": channels, "extras": told}
 
 
+def _bone_turns(character: Character) -> Array:
+    """(S, 4) from each segment's frame to its joint's: turned in the sagittal plane, or out of it, until up is along the bone."""
+    frames = []
+    for segment in character.segments:
+        length = np.linalg.norm(segment.tip)
+        up = segment.tip / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+        left = np.array([0.0, 1.0, 0.0]) if abs(up[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+        forward = np.cross(left, up)
+        forward /= np.linalg.norm(forward)
+        frames.append(np.stack([forward, np.cross(up, forward), up], axis=-1))
+    return rotations.from_matrix(np.array(frames))
+
+
 def _local(character: Character, orientations: Array) -> Array:
-    """Orientations (..., S, 4) in the parents' frames instead of the world's."""
+    """The joints' rotations (..., S, 4) in their parents, from the segments' world orientations (..., S, 4)."""
     parents = [segment.parent for segment in character.segments[1:]]
+    orientations = rotations.multiply(orientations, _bone_turns(character))
     local = rotations.multiply(rotations.conjugate(orientations[..., parents, :]), orientations[..., 1:, :])
     return np.concatenate([orientations[..., :1, :], local], axis=-2)
 

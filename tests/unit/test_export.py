@@ -157,7 +157,7 @@ class TestSkin:
         mesh = trimesh.Trimesh(skin.vertices, skin.triangles, process=False)
         assert mesh.is_watertight
         assert mesh.is_winding_consistent
-        assert mesh.body_count == 1
+        assert (mesh.body_count, mesh.euler_number) == (1, 2)  # no holes
         assert mesh.volume == pytest.approx(character.mass_kg / 1000.0, rel=0.2)
         assert np.sum(mesh.vertex_normals * skin.normals, axis=1).mean() > 0.98
         assert mesh.bounds[:, 2] == pytest.approx([0.0, character.height_m], abs=0.03)
@@ -187,12 +187,20 @@ def glb(files: Path) -> GlbReader:
 class TestGlb:
     def test_joints_move_as_our_segments_do(self, glb: GlbReader, clip: MotionClip, character: Character) -> None:
         positions, orientations = clip_frames(character, clip)
+        from_rest = rotations.multiply(orientations, rotations.conjugate(rest_pose(character).orientations))
         axes = [1, 2, 0]
-        turns = rotations.to_matrix(orientations)[..., axes, :][..., axes]
-        worlds = glb.worlds()
+        turns = rotations.to_matrix(from_rest)[..., axes, :][..., axes]
+        worlds, rest = glb.worlds(), glb.worlds(rest=True)
         assert glb.joint_names == [joint_name(name) for name in character.segment_names]
         np.testing.assert_allclose(worlds[..., :3, 3], in_file_axes(positions), atol=SMALL_M)
-        np.testing.assert_allclose(worlds[..., :3, :3], turns, atol=SMALL_RAD)
+        found = worlds[..., :3, :3] @ rest[..., :3, :3].swapaxes(-1, -2)
+        np.testing.assert_allclose(found, turns, atol=SMALL_RAD)
+
+    def test_y_axes_point_along_the_bones(self, glb: GlbReader) -> None:
+        rest = dict(zip(glb.joint_names, glb.worlds(rest=True)[0], strict=True))
+        for bone, child in (("LeftArm", "LeftForeArm"), ("RightUpLeg", "RightLeg"), ("LeftFoot", "LeftToeBase")):
+            along = rest[child][:3, 3] - rest[bone][:3, 3]
+            np.testing.assert_allclose(rest[bone][:3, 1], along / np.linalg.norm(along), atol=1e-6)
 
     def test_the_mesh_follows_them(self, glb: GlbReader, clip: MotionClip, character: Character) -> None:
         """Linear blend skinning from the file against the same with our own kinematics; at rest nothing moves."""

@@ -66,6 +66,9 @@ def test_glb(clip: MotionClip, character: Character, tmp_path: Path) -> None:
     bpy.ops.import_scene.gltf(filepath=str(tmp_path / "x.glb"))
     positions, orientations = clip_frames(character, clip)
     np.testing.assert_allclose(places(character, len(clip)), in_blender(positions), atol=1e-5)
+    bones = bpy.data.objects["humanoid"].data.bones
+    for bone, child in (("LeftArm", "LeftForeArm"), ("RightUpLeg", "RightLeg"), ("Spine", "Chest")):
+        np.testing.assert_allclose(bones[bone].tail_local, bones[child].head_local, atol=1e-4)
     # The scene is at the last frame: the mesh as Blender deforms it, against our own blend of the segments.
     skin, rest, expected = body_skin(character), rest_pose(character), 0.0
     for segment, weight in zip(skin.segments.T, skin.weights.T, strict=True):

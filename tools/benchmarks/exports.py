@@ -64,7 +64,7 @@ def _rows(clip: MotionClip, character: Character, folder: Path) -> Iterator[Row]
         ("BVH", "mocap2ctrl", _own_bvh(folder / "x.bvh", names, character)),
         ("BVH", "pybvh", _pybvh(folder / "x.bvh", names)),
         ("BVH", "bvhio", _bvhio(folder / "x.bvh", names, len(clip))),
-        ("GLB", "pygltflib", _glb(folder / "x.glb", names)),
+        ("GLB", "pygltflib", _glb(folder / "x.glb", names, character)),
         ("NPZ", "mocap2ctrl", _npz(folder / "x.npz")),
         ("NPZ", "NumPy", _numpy(folder / "x.npz")),
         ("CSV", "NumPy", _csv(folder / "x.csv", character)),
@@ -110,13 +110,15 @@ def _bvhio(path: Path, names: list[str], frames: int) -> Frames:
     return 0.01 * np.array(found)[..., WORLD_OF_FILE], None
 
 
-def _glb(path: Path, names: list[str]) -> Frames:
+def _glb(path: Path, names: list[str], character: Character) -> Frames:
     from benchmarks.glb_reader import GlbReader
 
     reader = GlbReader(path)
-    worlds = reader.worlds()[:, [reader.joint_names.index(name) for name in names]]
-    turns = worlds[..., WORLD_OF_FILE, :3][..., WORLD_OF_FILE]
-    return worlds[..., :3, 3][..., WORLD_OF_FILE], rotations.from_matrix(turns)
+    order = [reader.joint_names.index(name) for name in names]
+    worlds, rest = reader.worlds()[:, order], reader.worlds(rest=True)[:, order]
+    turns = (worlds[..., :3, :3] @ rest[..., :3, :3].swapaxes(-1, -2))[..., WORLD_OF_FILE, :][..., WORLD_OF_FILE]
+    from_rest = rotations.multiply(rotations.from_matrix(turns), rest_pose(character).orientations)
+    return worlds[..., :3, 3][..., WORLD_OF_FILE], from_rest
 
 
 def _npz(path: Path) -> Frames:
