@@ -95,7 +95,7 @@ def load_motion(
     clip, points = retarget(body, character, factor)
     clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range))
     clip, points = _timed(clip, points, fps, cycles, str(file))
-    clip = replace(clip, ends_standing=ends_standing(clip, character))
+    clip = replace(clip, ends_standing=ends_standing(clip, character), start_s=source.start_s)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
     return LoadedMotion(
         clip=clip,

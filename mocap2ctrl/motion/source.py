@@ -26,6 +26,7 @@ class SourceMotion:
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
+        start_s: time of the first frame in the file, seconds.
         warnings: what the reader had to overlook.
     """
 
@@ -41,6 +42,7 @@ class SourceMotion:
     loop: bool = False
     up: str | None = None
     unit_m: float | None = None
+    start_s: float = 0.0
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -63,6 +65,7 @@ class SourceMotion:
             positions=self.positions[part],
             orientations=self.orientations[part],
             loop=self.loop and whole,
+            start_s=self.start_s + part.indices(len(self))[0] / self.fps,
         )
 
     def ancestors(self, joint: int) -> list[int]:
