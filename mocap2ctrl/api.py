@@ -107,8 +107,8 @@ def fit(
     """Fits a physics controller to a video, to masks, or to a motion, and writes a capture folder.
 
     Args:
-        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a BVH or DeepMimic file, or the name of a DeepMimic
-            clip that pybullet ships.
+        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a motion file of any kind in `motion.formats`, or the name
+            of a DeepMimic clip that pybullet ships.
         output: the capture's folder; `captures/<name>` if not given.
         config: settings; the default budget if not given. `seed` and a motion's `fps` override its own. For a video, weights
             that are motion capture's defaults count as not given.

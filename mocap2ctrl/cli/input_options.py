@@ -6,10 +6,11 @@ import argparse
 from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
+from mocap2ctrl.motion.formats import KINDS_TEXT
 
 INPUT_HELP = (
-    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
-    "sample footage or of a clip in pybullet_data"
+    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a motion file: "
+    f"{KINDS_TEXT}; or the name of sample footage or of a clip in pybullet_data"
 )
 
 

@@ -15,9 +15,8 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
-from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
-from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.formats import NOTHING_STATED, Stated, find_motion, parse_motion, read_bytes
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
@@ -42,7 +41,7 @@ class LoadedMotion:
         clip: at the file's rate unless another was asked for.
         source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world,
             metres; NaN where it has no such joint.
-        kind: `bvh` or `deepmimic`.
+        kind: of file, as in `formats.FORMATS`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
         up: the file's up axis: x, y or z.
         scale: our metres for one file unit.
@@ -71,22 +70,25 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    stated: Stated = NOTHING_STATED,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
 
     Args:
-        path: a BVH or DeepMimic file, or the bare name of a DeepMimic clip in pybullet_data (`humanoid3d_walk`).
+        path: a motion file of any kind in `formats.FORMATS`, or the bare name of a DeepMimic clip in
+            pybullet_data (`humanoid3d_walk`).
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
+        stated: what the user says of the file because the file does not.
 
     Raises:
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
     """
-    file = _find(path)
-    data = _bytes(file)
-    whole = _parse(data, file)
+    file = find_motion(path)
+    data = read_bytes(file)
+    whole = parse_motion(data, file, stated)
     joints = map_joints(whole, str(file))
     scale = infer_scale(whole, joints, str(file))
     source, warnings = _prepared(whole, time_range, str(file))
@@ -114,43 +116,6 @@ def load_motion(
             *_side_warnings(body),
             *_ground_warnings(clip, character),
         ),
-    )
-
-
-def _find(path: Path | str) -> Path:
-    file = Path(path)
-    if file.is_file():
-        return file
-    folder = deepmimic_directory()
-    if folder is not None and file.name == str(path):
-        for name in (file.name, f"{file.name}.txt", f"humanoid3d_{file.name}.txt"):
-            if (folder / name).is_file():
-                return folder / name
-    if file.is_dir():
-        raise MotionFileError(f"{path}: is a folder; give a .bvh or a DeepMimic .txt file")
-    hint = "" if folder is not None else "; DeepMimic's clips are found by name once pybullet is installed"
-    raise MotionFileError(f"{path}: no such file{hint}")
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise MotionFileError(f"{file}: cannot be read ({error.strerror or error})") from error
-
-
-def _parse(data: bytes, file: Path) -> SourceMotion:
-    """Chooses the reader by what the file holds."""
-    text = data.decode("utf-8-sig", errors="replace")
-    start = text.lstrip()[:20].upper()
-    if start.startswith("HIERARCHY"):
-        return parse_bvh(text, str(file), file.stem)
-    if start.startswith("{"):
-        return parse_deepmimic(text, str(file), file.stem)
-    if file.suffix.lower() == ".bvh":
-        return parse_bvh(text, str(file), file.stem)
-    raise MotionFileError(
-        f"{file}: not a motion file; allowed are BVH (begins with HIERARCHY) and DeepMimic JSON (begins with '{{')"
     )
 
 
