@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.motion.amc import looks_like_amc, read_amc
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.own_npz import read_own_npz
@@ -75,6 +76,14 @@ FORMATS: tuple[MotionFormat, ...] = (
         lambda data, file, stated: parse_bvh(text_of(data), str(file), file.stem),
     ),
     MotionFormat(
+        "amc",
+        "Acclaim",
+        (".amc",),
+        "begins with :FULLY-SPECIFIED or :DEGREES; its .asf lies beside it",
+        looks_like_amc,
+        lambda data, file, stated: read_amc(text_of(data), file, stated.skeleton, stated.fps),
+    ),
+    MotionFormat(
         "deepmimic",
         "DeepMimic",
         (".txt", ".json"),
@@ -97,6 +106,7 @@ _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"; FBX", "an FBX file"),
     (b"glTF", "a glTF binary"),
     (b"BLENDER", "a Blender file"),
+    (b":version", "an Acclaim skeleton without motion; give the .amc"),
     (b"\x80", "a pickle, which is never opened"),
 )
 
