@@ -9,9 +9,12 @@ from pathlib import Path
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.amc import looks_like_amc, read_amc
 from mocap2ctrl.motion.bvh import parse_bvh
+from mocap2ctrl.motion.c3d import looks_like_c3d, parse_c3d
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.trc import parse_trc
 
 MAX_BYTES = 1 << 30
 """Larger files are refused unread: an hour of a whole body at 120 Hz is smaller in every format."""
@@ -82,6 +85,22 @@ FORMATS: tuple[MotionFormat, ...] = (
         "begins with :FULLY-SPECIFIED or :DEGREES; its .asf lies beside it",
         looks_like_amc,
         lambda data, file, stated: read_amc(text_of(data), file, stated.skeleton, stated.fps),
+    ),
+    MotionFormat(
+        "c3d",
+        "C3D",
+        (".c3d",),
+        "its second byte is 0x50",
+        looks_like_c3d,
+        lambda data, file, stated: body_of(parse_c3d(data, str(file), file.stem)),
+    ),
+    MotionFormat(
+        "trc",
+        "TRC",
+        (".trc",),
+        "begins with PathFileType",
+        _begins_with("PathFileType"),
+        lambda data, file, stated: body_of(parse_trc(text_of(data), str(file), file.stem)),
     ),
     MotionFormat(
         "deepmimic",

@@ -133,10 +133,13 @@ def _prepared(
 
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
     start_s, end_s = time_range
-    length = (len(source) - 1) / source.fps
-    if not 0.0 <= start_s < end_s or start_s >= length:
-        raise MotionFileError(f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from 0 to {length:g} s")
-    return round(start_s * source.fps), round(min(end_s, length) * source.fps) + 1
+    first, length = source.start_s, (len(source) - 1) / source.fps
+    if not 0.0 <= start_s < end_s or not start_s < first + length or end_s <= first:
+        raise MotionFileError(
+            f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {first + length:g} s"
+        )
+    start = max(start_s - first, 0.0)
+    return round(start * source.fps), round(min(end_s - first, length) * source.fps) + 1
 
 
 def _starts_with_calibration_pose(source: SourceMotion) -> bool:

@@ -26,6 +26,8 @@ class SourceMotion:
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
+        start_s: time of the first frame in the file, where the file begins before the body is seen.
+        guessed: names of joints that the file does not tell, put where they are at rest.
         warnings: what the reader had to overlook.
     """
 
@@ -41,6 +43,8 @@ class SourceMotion:
     loop: bool = False
     up: str | None = None
     unit_m: float | None = None
+    start_s: float = 0.0
+    guessed: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -63,6 +67,7 @@ class SourceMotion:
             positions=self.positions[part],
             orientations=self.orientations[part],
             loop=self.loop and whole,
+            start_s=self.start_s + part.indices(len(self))[0] / self.fps,
         )
 
     def ancestors(self, joint: int) -> list[int]:

@@ -1,0 +1,99 @@
+"""Reads the points of C3D files, by the library `c3d`: the only module that imports it."""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+from typing import Any
+
+import c3d
+import numpy as np
+
+from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.motion.marker_track import MarkerTrack
+from mocap2ctrl.motion.trc import UNITS_M
+from mocap2ctrl.types import Array
+
+FPS_RANGE = (1.0, 10000.0)
+MAX_POINTS = 5000
+MAX_MAGNITUDE = 1e7
+_DAMAGE = (
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What the library raises on damaged files."""
+
+
+def looks_like_c3d(head: bytes) -> bool:
+    """The first byte points to the parameters, the second is 0x50."""
+    return len(head) > 1 and head[1] == 0x50 and head[0] > 1
+
+
+def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
+    """The points in a C3D file; `source` is named in errors.
+
+    Raises:
+        MotionFileError: damaged, or without points.
+    """
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # the library's own; what matters is checked here
+            reader = c3d.Reader(io.BytesIO(data))
+            labels = [label.strip() for label in reader.point_labels]
+            _check(reader, data, source)
+            rows = np.array([points[:, :4] for _, points, _ in reader.read_frames(copy=True)], dtype=float)
+            unit, up = _text(reader, "POINT:UNITS").lower(), _text(reader, "POINT:Y_SCREEN").upper()
+            declared, rate = int(reader.frame_count), float(reader.point_rate)
+    except _DAMAGE as error:
+        raise MotionFileError(f"{source}: not a readable C3D; it is damaged or cut off") from error
+    if rows.ndim != 3 or len(rows) == 0:
+        raise MotionFileError(f"{source}: no frames; the file is cut off")
+    notes = [f"the header says {declared} frames, but {len(rows)} are there"] if declared != len(rows) else []
+    if unit not in UNITS_M:
+        notes.append(f"the unit of length is {unit!r}; millimetres were taken")
+    places = _places(rows, source)
+    return MarkerTrack(
+        source,
+        name,
+        "c3d",
+        {label: places[:, i] for i, label in enumerate(labels[: places.shape[1]]) if label},
+        rate,
+        UNITS_M.get(unit, 0.001),
+        up[1:].lower() if up in ("+X", "+Y", "+Z") else None,
+        tuple(notes),
+    )
+
+
+def _check(reader: Any, data: bytes, source: str) -> None:
+    """That the header does not ask for more than the file holds."""
+    points, rate = int(reader.point_used), float(reader.point_rate)
+    if not 1 <= points <= MAX_POINTS:
+        raise MotionFileError(f"{source}: {points} points; a C3D with 1 to {MAX_POINTS} is needed")
+    if not FPS_RANGE[0] <= rate <= FPS_RANGE[1]:
+        raise MotionFileError(f"{source}: {rate:g} frames a second; allowed is {FPS_RANGE[0]:g} to {FPS_RANGE[1]:g}")
+    if points * 8 > len(data):
+        raise MotionFileError(f"{source}: {points} points do not fit into {len(data)} bytes; the file is damaged")
+
+
+def _text(reader: Any, name: str) -> str:
+    """A parameter's text, empty where there is none."""
+    parameter = reader.get(name)
+    return "" if parameter is None else str(parameter.string_value).strip()
+
+
+def _places(rows: Array, source: str) -> Array:
+    """(T, N, 3) places, NaN where the residual is negative or the point lies at the origin: it was not seen."""
+    places = rows[..., :3].copy()
+    unseen = (rows[..., 3] < 0.0) | np.all(places == 0.0, axis=-1) | ~np.isfinite(places).all(axis=-1)
+    places[unseen] = np.nan
+    if np.any(np.abs(places) > MAX_MAGNITUDE):
+        raise MotionFileError(f"{source}: a point further than {MAX_MAGNITUDE:g} from the origin; the file is damaged")
+    return places

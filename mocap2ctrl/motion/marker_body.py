@@ -1,0 +1,213 @@
+"""From points over time to a source motion: which landmarks they are, what unit and axes they have, and a skeleton in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.joint_centres import JointCentres, joint_centres
+from mocap2ctrl.motion.marker_names import landmarks
+from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, runs, seen
+from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.motion.points_skeleton import PointSkeleton, skeleton_of
+from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.units import to_z_up
+from mocap2ctrl.types import Array
+
+REQUIRED = tuple(f"{side} {part}" for side in SIDES for part in ("hip", "knee", "ankle"))
+LEG_M = (0.35, 1.3)
+"""From the pelvis' landmarks over the knee to the ankle: a child's, and a giant's."""
+CLEAR = 0.8
+"""Cosine between the body and an axis, on average, from which on the body tells which axis is up."""
+USUALLY_SEEN = 0.7
+TOLD_GAP_S = 0.1
+MIN_FRAMES = 2
+_USUAL_UP = {"c3d": "z", "trc": "y"}
+_LOW = ("ankle", "lateral ankle", "heel", "toe")
+_HIGH = ("hip", "asis", "psis", "shoulder", "acromion")
+
+
+def body_of(track: MarkerTrack) -> SourceMotion:
+    """The motion of the body that a file's points are on.
+
+    Raises:
+        MotionFileError: the legs are not marked, or never seen together; says what is missing and what the labels are.
+    """
+    names = landmarks(track.points)
+    marks = {landmark: track.points[label] for landmark, label in names.items()}
+    _require_legs(track, marks)
+    unit_m, doubts = _unit(track, marks)
+    up, downwards, more = _up(track, marks)
+    flip = np.diag(_half_turn(up)) if downwards else np.eye(3)
+    turn = to_z_up(up) @ flip
+    longest = round(BRIDGED_S * track.fps)
+    metric = {name: bridged(places @ turn.T * unit_m, longest) for name, places in marks.items()}
+    centres, start, gaps = _stretch(track, joint_centres(metric), _gaps(track, marks, longest))
+    leg = np.median(_leg(centres.points, "left") + _leg(centres.points, "right")) / 2.0
+    skeleton = skeleton_of(centres, float(leg))
+    notes = (*track.warnings, *doubts, *more, *centres.notes, *gaps, *_guesses(skeleton))
+    return replace(_source(track, skeleton, turn, unit_m, up), start_s=start / track.fps, warnings=notes)
+
+
+def _require_legs(track: MarkerTrack, marks: Points) -> None:
+    missing = [f"{side} {part}" for side in SIDES for part in ("knee", "ankle") if not _any(marks, side, part)]
+    front_and_back = all(f"{side} asis" in marks for side in SIDES) and (
+        "sacrum" in marks or all(f"{side} psis" in marks for side in SIDES)
+    )
+    if not front_and_back and not all(f"{side} hip" in marks for side in SIDES):
+        missing.insert(0, "the hips (both hips' centres, or LASI and RASI with LPSI and RPSI, or with SACR)")
+    if missing:
+        given = ", ".join(list(track.points)[:80]) or "none"
+        raise MotionFileError(
+            f"{track.source}: no marker for {', '.join(missing)}; the file's labels are: {given}. Rename them as Plug-in Gait, "
+            "OpenSim or OpenPose do (for example LASI, LKNE, LANK, or LHip, LKnee, LAnkle)"
+        )
+
+
+def _any(marks: Points, side: str, part: str) -> bool:
+    return any(f"{side} {prefix}{part}" in marks for prefix in ("", "lateral "))
+
+
+def _middle(marks: Points, parts: tuple[str, ...]) -> Array:
+    """(T, 3) the mean of the landmarks of both sides that are seen."""
+    there = [marks[f"{side} {part}"] for side in SIDES for part in parts if f"{side} {part}" in marks]
+    return np.asarray(np.mean(there, axis=0))
+
+
+def _leg(points: Points, side: str) -> Array:
+    hip, knee, ankle = (points[f"{side} {part}"] for part in ("hip", "knee", "ankle"))
+    return np.asarray(np.linalg.norm(knee - hip, axis=-1) + np.linalg.norm(ankle - knee, axis=-1))
+
+
+def _unit(track: MarkerTrack, marks: Points) -> tuple[float, tuple[str, ...]]:
+    """Metres a unit: as the file says, unless the body would be no person's."""
+    pelvis = _middle(marks, ("hip", "asis", "psis"))
+    knee, ankle = _middle(marks, ("knee", "lateral knee")), _middle(marks, ("ankle", "lateral ankle"))
+    lengths = np.linalg.norm(knee - pelvis, axis=-1) + np.linalg.norm(ankle - knee, axis=-1)
+    if not np.isfinite(lengths).any():
+        raise MotionFileError(f"{track.source}: pelvis, knees and ankles are never seen together")
+    leg = float(np.nanmedian(lengths))
+    if track.unit_m is not None and LEG_M[0] < leg * track.unit_m < LEG_M[1]:
+        return track.unit_m, ()
+    for unit_m in (1.0, 0.01, 0.001):
+        if LEG_M[0] < leg * unit_m < LEG_M[1]:
+            said = (
+                "states none"
+                if track.unit_m is None
+                else f"states {track.unit_m:g} m, in which a leg is {leg * track.unit_m:.3g} m"
+            )
+            return unit_m, (f"{unit_m:g} m was taken as unit of length from the legs' size; the file {said}",)
+    raise MotionFileError(
+        f"{track.source}: a leg {leg:.3g} units long fits no person in m, cm or mm; are the labels right?"
+    )
+
+
+def _up(track: MarkerTrack, marks: Points) -> tuple[str, bool, tuple[str, ...]]:
+    """The up axis, whether it points down, and doubts: by the body where it stands, else as the file says."""
+    line = _middle(marks, _HIGH) - _middle(marks, _LOW)
+    line = line[seen(line)]
+    length = np.linalg.norm(line, axis=-1, keepdims=True)
+    mean = np.mean(line / np.maximum(length, 1e-12), axis=0) if len(line) else np.zeros(3)
+    axis = int(np.argmax(np.abs(mean)))
+    name = "xyz"[axis]
+    if abs(mean[axis]) < CLEAR:
+        up = track.up or _USUAL_UP[track.format]
+        return up, False, () if track.up else (f"the body hardly stands in this file; {up} was taken as the up axis",)
+    doubts = []
+    if mean[axis] < 0.0:
+        doubts.append(f"the {name} axis points down; the motion was turned over")
+    if track.up not in (None, name):
+        doubts.append(f"the file says that {track.up} is up, but the body stands along {name}, which was taken")
+    return name, bool(mean[axis] < 0.0), tuple(doubts)
+
+
+def _half_turn(up: str) -> Array:
+    """The diagonal of half a turn that reverses an axis."""
+    return np.where(np.arange(3) == ("xyz".index(up) + 1) % 3, 1.0, -1.0)
+
+
+def _gaps(track: MarkerTrack, marks: Points, longest: int) -> list[tuple[str, float]]:
+    """Landmarks with inner gaps that were bridged and are long enough to be told: name and length in seconds."""
+    found = []
+    for name, places in marks.items():
+        inner = [b - a for a, b in runs(~seen(places)) if a > 0 and b < len(places) and b - a <= longest]
+        if inner and max(inner) > TOLD_GAP_S * track.fps:
+            found.append((name, max(inner) / track.fps))
+    return found
+
+
+def _stretch(
+    track: MarkerTrack, centres: JointCentres, gaps: list[tuple[str, float]]
+) -> tuple[JointCentres, int, tuple[str, ...]]:
+    """The longest stretch in which the legs are seen, its first frame, and what was left out or filled."""
+    start, stop = longest_stretch(centres.points, REQUIRED)
+    if stop - start < MIN_FRAMES:
+        raise MotionFileError(f"{track.source}: the markers of pelvis and legs are never seen together for two frames")
+    notes = []
+    if gaps:
+        name, longest = max(gaps, key=lambda gap: gap[1])
+        notes.append(f"gaps were bridged in {len(gaps)} landmarks; the longest is {longest:.2f} s, of the {name}")
+    if stop - start < len(track):
+        notes.append(
+            f"pelvis and legs are all seen from {start / track.fps:.2f} to {(stop - 1) / track.fps:.2f} s; the rest of the "
+            f"file's {(len(track) - 1) / track.fps:.2f} s was left out"
+        )
+    points, dropped = _whole(centres.points, start, stop)
+    left, up = (_whole(directions, start, stop)[0] for directions in (centres.left, centres.up))
+    if dropped:
+        notes.append(f"too seldom seen, so left out: {', '.join(dropped)}")
+    return JointCentres(points, left, up, centres.notes), start, tuple(notes)
+
+
+def _whole(points: Points, start: int, stop: int) -> tuple[dict[str, Array], list[str]]:
+    """Points in a stretch without gaps: filled where they are usually seen, else left out; and the names of the latter."""
+    whole, dropped = {}, []
+    for name, places in points.items():
+        part = places[start:stop]
+        there = seen(part)
+        if np.mean(there) < USUALLY_SEEN:
+            dropped.append(name)
+            continue
+        frames = np.flatnonzero(there)
+        columns = [np.interp(np.arange(len(part)), frames, part[there, axis]) for axis in range(3)]
+        whole[name] = np.stack(columns, axis=-1)
+    return whole, dropped
+
+
+def _guesses(skeleton: PointSkeleton) -> tuple[str, ...]:
+    if not skeleton.guessed:
+        return ()
+    arms = [name for name in skeleton.guessed if name.endswith("elbow")]
+    what = [*(["the trunk stays upright"] if "neck" in skeleton.guessed else []), *(["arms hang"] if arms else [])]
+    what = what or ["shoulders follow the chest"]
+    return (f"not marked, so at rest ({', '.join(what)}): {', '.join(skeleton.guessed)}",)
+
+
+def _source(track: MarkerTrack, skeleton: PointSkeleton, turn: Array, unit_m: float, up: str) -> SourceMotion:
+    """The skeleton in the file's unit; its axes are the file's, those of a body that is upside down turned over."""
+    positions = np.stack(skeleton.positions, axis=1)
+    own = rotations.conjugate(np.stack(skeleton.orientations, axis=1))
+    parents = np.maximum(skeleton.parents, 0)
+    local = rotations.rotate(own[:, parents], positions - positions[:, parents])
+    axes = to_z_up(up).T
+    quaternion = rotations.from_matrix(axes)
+    turned = rotations.multiply(
+        rotations.multiply(quaternion, rotations.conjugate(own)), rotations.conjugate(quaternion)
+    )
+    return SourceMotion(
+        name=track.name,
+        joint_names=tuple(skeleton.names),
+        parents=tuple(skeleton.parents),
+        offsets=np.median(local, axis=0) @ axes.T / unit_m,
+        is_tip=tuple(name.endswith(":tip") for name in skeleton.names),
+        positions=positions @ axes.T / unit_m,
+        orientations=turned,
+        fps=track.fps,
+        format=track.format,
+        up=up,
+        unit_m=unit_m,
+        guessed=frozenset(skeleton.guessed),
+    )
