@@ -12,7 +12,7 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
-from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES
+from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES, Stated
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.own_npz import is_motion_archive
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
@@ -52,6 +52,7 @@ class Options:
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
+        skeleton: the ASF of an AMC.
     """
 
     prior: str = "auto"
@@ -69,6 +70,12 @@ class Options:
     height_m: float | None = None
     keypoints: Path | str | None = None
     background_method: str | None = None
+    skeleton: Path | str | None = None
+
+    @property
+    def stated(self) -> Stated:
+        """What is said of a motion file that does not say it itself; `fps` counts where it holds no rate."""
+        return Stated(self.skeleton, self.fps)
 
 
 VIDEO_OPTIONS = (
@@ -160,6 +167,8 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
                 f"{source}: is a motion; method growth grows from silhouettes alone, choose incremental or batch"
             )
         return
+    if options.skeleton is not None:
+        raise ConfigError(f"{source}: is no motion file; --skeleton goes with .amc files only, leave it out")
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
     check_method(options.background_method)

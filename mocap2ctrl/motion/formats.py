@@ -35,6 +35,11 @@ class Stated:
     skeleton: Path | str | None = None
     fps: float | None = None
 
+    def as_json(self) -> dict[str, object]:
+        """What was stated, for a capture's provenance."""
+        values = {"skeleton": None if self.skeleton is None else str(Path(self.skeleton).resolve()), "fps": self.fps}
+        return {name: value for name, value in values.items() if value is not None}
+
 
 NOTHING_STATED = Stated()
 
@@ -120,13 +125,14 @@ FORMATS: tuple[MotionFormat, ...] = (
     ),
 )
 
+_EXPORT = "export the motion as BVH, for example from Blender"
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
-    (b"Kaydara FBX", "an FBX file"),
-    (b"; FBX", "an FBX file"),
-    (b"glTF", "a glTF binary"),
-    (b"BLENDER", "a Blender file"),
+    (b"Kaydara FBX", f"an FBX file; {_EXPORT}"),
+    (b"; FBX", f"an FBX file; {_EXPORT}"),
+    (b"glTF", f"a glTF binary; {_EXPORT}"),
+    (b"BLENDER", f"a Blender file; {_EXPORT}"),
     (b":version", "an Acclaim skeleton without motion; give the .amc"),
-    (b"\x80", "a pickle, which is never opened"),
+    (b"\x80", f"a pickle, which is never opened; {_EXPORT}"),
 )
 
 TITLES = {entry.kind: entry.title for entry in FORMATS}
@@ -182,9 +188,10 @@ def format_of(data: bytes, file: Path) -> MotionFormat:
     for entry in FORMATS:
         if entry.recognises(head):
             return entry
+    start = b"".join(line for line in head.lstrip().splitlines(keepends=True) if not line.startswith(b"#"))
     for magic, what in _FOREIGN:
-        if head.startswith(magic):
-            raise MotionFileError(f"{file}: is {what}; export the motion as BVH, for example from Blender")
+        if start.startswith(magic):
+            raise MotionFileError(f"{file}: is {what}")
     for entry in FORMATS:
         if file.suffix.lower() == f".{entry.kind}":  # a .txt may be anything
             return entry

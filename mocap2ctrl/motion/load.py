@@ -95,7 +95,7 @@ def load_motion(
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range))
+    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, stated))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
@@ -158,7 +158,12 @@ def _leg(character: Character) -> float:
 
 
 def _provenance(
-    file: Path, data: bytes, source: SourceMotion, scale: Scale, time_range: tuple[float, float] | None
+    file: Path,
+    data: bytes,
+    source: SourceMotion,
+    scale: Scale,
+    time_range: tuple[float, float] | None,
+    stated: Stated,
 ) -> dict[str, object]:
     return {
         "file": file.name,
@@ -168,6 +173,7 @@ def _provenance(
         "unit": scale.unit,
         "up": scale.up,
         "time_range_s": None if time_range is None else list(time_range),
+        "stated": stated.as_json(),
     }
 
 

@@ -66,6 +66,7 @@ def test_the_content_tells_the_kind_whatever_the_name(start: bytes, kind: str):
     [
         (b"Kaydara FBX Binary", "an FBX file; export the motion as BVH"),
         (b"glTF\x02", "a glTF binary"),
+        (b"# made by\n:version 1.10\n", "an Acclaim skeleton without motion; give the .amc"),
         (b"\x80\x04\x95", "a pickle, which is never opened"),
         (b"", "not a motion file; allowed are BVH"),
     ],
