@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import warnings
 from typing import Any
 
@@ -18,18 +17,6 @@ from mocap2ctrl.types import Array
 FPS_RANGE = (1.0, 10000.0)
 MAX_POINTS = 5000
 MAX_MAGNITUDE = 1e7
-_DAMAGE = (
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    OverflowError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-"""What the library raises on damaged files."""
 
 
 def looks_like_c3d(head: bytes) -> bool:
@@ -52,7 +39,9 @@ def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
             rows = np.array([points[:, :4] for _, points, _ in reader.read_frames(copy=True)], dtype=float)
             unit, up = _text(reader, "POINT:UNITS").lower(), _text(reader, "POINT:Y_SCREEN").upper()
             declared, rate = int(reader.frame_count), float(reader.point_rate)
-    except _DAMAGE as error:
+    except MotionFileError:
+        raise
+    except Exception as error:  # the library raises many kinds on damaged files
         raise MotionFileError(f"{source}: not a readable C3D; it is damaged or cut off") from error
     if rows.ndim != 3 or len(rows) == 0:
         raise MotionFileError(f"{source}: no frames; the file is cut off")

@@ -30,7 +30,7 @@ class JointCentres:
     """Where the joints are, and which way the segments face.
 
     Attributes:
-        points: (T, 3) by name: `left hip`, knee, ankle, toe, shoulder, elbow, wrist, hand; `neck`, `head top`.
+        points: (T, 3) by name: `left hip`, knee, ankle, toe, heel, shoulder, elbow, wrist, hand; `neck`, `head top`.
         left: (T, 3) directions to the body's left, not unit, of `pelvis`, `chest`, `head`, `left knee`, `left toe` and so on.
         up: (T, 3) the own upward directions of `pelvis` and `head`, where markers tell them.
         notes: how what was not marked was found.
@@ -149,6 +149,8 @@ def _foot(marks: Points, side: str, points: dict[str, Array], left: dict[str, Ar
         toe = medial if medial is not None else lateral
     if toe is not None:
         points[f"{side} toe"] = toe
+    if (heel := marks.get(f"{side} heel")) is not None:
+        points[f"{side} heel"] = heel
 
 
 def _arm(marks: Points, side: str, points: dict[str, Array], notes: list[str]) -> None:

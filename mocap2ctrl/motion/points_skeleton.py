@@ -23,6 +23,9 @@ LEFT = np.array([0.0, 1.0, 0.0])
 FLAT_BAND = 0.12
 """A foot lies flat while ankle and toe are as near to the lowest heights they reach, as a share of its length."""
 MIN_FLAT = 3
+PLAUSIBLE_DIP = (0.0, 0.75)
+HEEL_TRUST = 0.2
+"""Radians: the line from ankle to toe dips as much; heel and toe tell the sole to within as much."""
 
 
 @dataclass(eq=False)
@@ -156,7 +159,9 @@ def _add_leg(body: PointSkeleton, centres: JointCentres, side: str) -> None:
     if toe is None:
         body.add(f"{side} ankle", f"{side} knee", ankle, shank)
         return
-    foot = _foot(ankle, toe, centres.left.get(f"{side} toe", rotations.rotate(shank, LEFT)))
+    foot = _foot(
+        ankle, toe, centres.points.get(f"{side} heel"), centres.left.get(f"{side} toe", rotations.rotate(shank, LEFT))
+    )
     body.add(f"{side} ankle", f"{side} knee", ankle, foot)
     body.add(f"{side} toe", f"{side} ankle", toe, foot)
 
@@ -170,14 +175,26 @@ def _swung(parent: Array, direction: Array) -> Array:
     return rotations.normalise(rotations.multiply(rotations.normalise(turn), parent))
 
 
-def _foot(ankle: Array, toe: Array, left: Array) -> Array:
+def _foot(ankle: Array, toe: Array, heel: Array | None, left: Array) -> Array:
     """The foot's frame (T, 4): its sole level while it lies flat on the ground."""
-    line = toe - ankle
-    pitched = frame_from(np.cross(line, left), left)  # x along the line from ankle to toe
-    length = float(np.median(np.linalg.norm(line, axis=-1)))
-    low = [place[:, 2] < np.percentile(place[:, 2], 5.0) + FLAT_BAND * length for place in (ankle, toe)]
-    flat = low[0] & low[1]
-    dip = float(DEFAULT_SOLE_PITCH)
-    if np.count_nonzero(flat) >= MIN_FLAT:
-        dip = float(np.median(np.arcsin(np.clip(-line[flat, 2] / np.linalg.norm(line[flat], axis=-1), -1.0, 1.0))))
+    pitched = frame_from(np.cross(toe - ankle, left), left)  # x along the line from ankle to toe
+    dip, known = float(DEFAULT_SOLE_PITCH), PLAUSIBLE_DIP
+    if heel is not None:
+        sole = rotations.rotate(rotations.conjugate(pitched), toe - heel)
+        dip = float(np.median(np.arctan2(sole[:, 2], sole[:, 0])))
+        known = (dip - HEEL_TRUST, dip + HEEL_TRUST)
+    measured = _dip_when_flat(ankle, toe)
+    if measured is not None and known[0] < measured < known[1]:
+        dip = measured
     return rotations.multiply(pitched, rotations.about_axis(-LEFT, dip))
+
+
+def _dip_when_flat(ankle: Array, toe: Array) -> float | None:
+    """By how much the line from ankle to toe dips below the ground's plane; None where the foot never lies flat."""
+    line = toe - ankle
+    length = np.linalg.norm(line, axis=-1)
+    band = FLAT_BAND * float(np.median(length))
+    flat = np.all([place[:, 2] < np.percentile(place[:, 2], 5.0) + band for place in (ankle, toe)], axis=0)
+    if np.count_nonzero(flat) < MIN_FLAT:
+        return None
+    return float(np.median(np.arcsin(np.clip(-line[flat, 2] / np.maximum(length[flat], 1e-9), -1.0, 1.0))))
