@@ -8,6 +8,7 @@ not marked of the upper body hangs from what is: an upright trunk over the pelvi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -82,8 +83,7 @@ def skeleton_of(centres: JointCentres, leg_m: float) -> PointSkeleton:
 
 
 def _proportions(leg_m: float) -> _Proportions:
-    character = load_character()
-    at = {segment.name: np.asarray(segment.offset) for segment in character.segments}
+    at = _offsets()
     size = leg_m / float(np.linalg.norm(at["left_shank"]) + np.linalg.norm(at["left_foot"]))
     trunk = float(at["abdomen"][2] + at["chest"][2] + at["head"][2])
     return _Proportions(
@@ -93,6 +93,12 @@ def _proportions(leg_m: float) -> _Proportions:
         upper_arm=float(np.linalg.norm(at["left_forearm"])) * size,
         forearm=float(np.linalg.norm(at["left_hand"])) * size,
     )
+
+
+@cache
+def _offsets() -> dict[str, Array]:
+    """(3,) of each joint of the package's own character from its parent's, by segment."""
+    return {segment.name: np.asarray(segment.offset) for segment in load_character().segments}
 
 
 def _add_trunk(body: PointSkeleton, centres: JointCentres, sizes: _Proportions) -> Array:
