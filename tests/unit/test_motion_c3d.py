@@ -14,6 +14,7 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.c3d import parse_c3d
 from mocap2ctrl.motion.formats import parse_motion
+from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_track import bridged
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.types import Array
@@ -201,7 +202,7 @@ def test_opensims_walk_is_retargeted_with_the_right_unit_axes_and_rate():
 def test_mutated_files_give_a_motion_or_a_motion_file_error(file: Path):
     write_c3d(file, {label: place[:8] for label, place in markers(walking(8)).items()})
     data, rng, kinds = file.read_bytes(), np.random.default_rng(0), set()
-    for _ in range(1200):
+    for number in range(1600):
         changed = bytearray(data)
         for place in rng.integers(0, min(len(data), 3000), rng.integers(1, 7)):
             changed[place] = rng.choice([0, 1, 127, 128, 255, int(rng.integers(0, 256))])
@@ -209,9 +210,9 @@ def test_mutated_files_give_a_motion_or_a_motion_file_error(file: Path):
             changed = changed[: rng.integers(2, len(changed))]
         changed[1] = 0x50
         try:
-            source = parse_motion(bytes(changed), file)
+            track = parse_c3d(bytes(changed), "body.c3d", "body")
+            if number % 5 == 0:  # what follows is slower, and sees fewer kinds of damage
+                assert np.all(np.isfinite(body_of(track).positions))
         except MotionFileError as error:
             kinds.add(str(error)[-20:])
-            continue
-        assert np.all(np.isfinite(source.positions))
     assert len(kinds) > 3, "the mutations reach more than the header"

@@ -12,6 +12,7 @@ from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.formats import parse_motion
+from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_names import landmarks
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.trc import parse_trc
@@ -161,20 +162,22 @@ def test_mutated_files_give_a_motion_or_a_motion_file_error():
     rng = np.random.default_rng(0)
     junk = ["", "nan", "inf", "1e999", "\t", "\n", "-1", "0", "x", "9" * 40, "\x00", "٣", "m", "1e6"]
     refused = 0
-    for _ in range(1000):
+    for number in range(1500):
         words = text.split("\t")
         # Half of the mutations in the header, half in the rows.
         for place in rng.integers(0, len(words) if rng.random() < 0.5 else 60, rng.integers(1, 4)):
             words[place] = junk[rng.integers(0, len(junk))]
         changed = "\t".join(words)
         try:
-            source = read(changed[: rng.integers(12, len(changed))] if rng.random() < 0.2 else changed)
+            changed = changed[: rng.integers(12, len(changed))] if rng.random() < 0.2 else changed
+            track = parse_trc(changed, "body.trc", "body")
+            if number % 5 == 0:  # what follows is slower, and sees fewer kinds of damage
+                assert np.all(np.isfinite(body_of(track).positions))
         except MotionFileError as error:
             message = str(error)
             refused += 1
         else:
-            assert np.all(np.isfinite(source.positions))
             continue
         assert message.startswith("body.trc")
         assert "\n" not in message
-    assert 100 < refused < 1000
+    assert 100 < refused < 1500
