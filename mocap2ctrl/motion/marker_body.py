@@ -23,6 +23,8 @@ LEG_M = (0.35, 1.3)
 CLEAR = 0.8
 """Cosine between the body and an axis, on average, from which on the body tells which axis is up."""
 USUALLY_SEEN = 0.7
+FLAT = 1e-4
+"""Of points in one plane, the extent across it against that along it."""
 TOLD_GAP_S = 0.1
 MIN_FRAMES = 2
 _USUAL_UP = {"c3d": "z", "trc": "y"}
@@ -39,6 +41,7 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     names = landmarks(track.points)
     marks = {landmark: track.points[label] for landmark, label in names.items()}
     _require_legs(track, marks)
+    _require_depth(track, marks)
     unit_m, doubts = _unit(track, marks)
     up, downwards, more = _up(track, marks)
     flip = np.diag(_half_turn(up)) if downwards else np.eye(3)
@@ -64,6 +67,17 @@ def _require_legs(track: MarkerTrack, marks: Points) -> None:
         raise MotionFileError(
             f"{track.source}: no marker for {', '.join(missing)}; the file's labels are: {given}. Rename them as Plug-in Gait, "
             "OpenSim or OpenPose do (for example LASI, LKNE, LANK, or LHip, LKnee, LAnkle)"
+        )
+
+
+def _require_depth(track: MarkerTrack, marks: Points) -> None:
+    """Points that a single camera saw lie in a plane; no body does."""
+    places = np.concatenate(list(marks.values()))
+    spread = np.ptp(places[seen(places)], axis=0) if seen(places).any() else np.ones(3)
+    if np.min(spread) < FLAT * np.max(spread):
+        raise MotionFileError(
+            f"{track.source}: all points lie in one plane, as those of one camera do; give a capture in three dimensions, "
+            "or the video, with the points in pixels as --keypoints"
         )
 
 

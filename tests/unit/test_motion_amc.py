@@ -13,6 +13,7 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.amc import find_skeleton, parse_amc, read_amc
 from mocap2ctrl.motion.asf import parse_asf
+from mocap2ctrl.motion.formats import Stated
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data/amc"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared motion files are not here")
@@ -162,6 +163,18 @@ def test_a_walk_of_cmu_is_retargeted_with_the_right_unit_axes_and_rate():
     assert (motion.kind, motion.unit, motion.up, motion.clip.fps, motion.travels) == ("amc", "cmu", "y", 120.0, True)
     assert motion.height * CMU_M == pytest.approx(1.75, abs=0.1)
     assert any("the skeleton is fairmotion_11.asf, by its name" in warning for warning in motion.warnings)
+
+
+@needs_data
+def test_a_stated_skeleton_and_rate_are_used_and_remembered(tmp_path: Path):
+    file, skeleton = tmp_path / "renamed.amc", DATA / "fairmotion_11.asf"
+    file.write_bytes(b"\n".join((DATA / "fairmotion_11_01.amc").read_bytes().splitlines()[: 4 + 30 * 40]))
+    with pytest.raises(MotionFileError, match="--skeleton"):
+        load_motion(file, load_character())
+    motion = load_motion(file, load_character(), stated=Stated(skeleton, 60.0))
+    assert motion.clip.fps == 60.0
+    assert motion.warnings == ()
+    assert motion.clip.provenance["stated"] == {"skeleton": str(skeleton.resolve()), "fps": 60.0}
 
 
 def test_where_the_skeleton_is_looked_for(tmp_path: Path):

@@ -52,6 +52,11 @@ def test_a_unit_that_makes_no_person_is_not_believed():
     assert any("the file states 1 m, in which a leg is" in warning for warning in source.warnings)
 
 
+def test_points_of_one_camera_are_no_motion():
+    with pytest.raises(MotionFileError, match="all points lie in one plane, as those of one camera do"):
+        read(trc_text({name: place * np.array([0.0, 1.0, 1.0]) for name, place in keypoints().items()}))
+
+
 def test_axes_are_told_by_the_body():
     turned = {name: place @ Y_UP for name, place in keypoints().items()}
     assert read(trc_text(turned)).up == "z"
