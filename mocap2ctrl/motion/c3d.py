@@ -48,12 +48,15 @@ def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
     notes = [f"the header says {declared} frames, but {len(rows)} are there"] if declared != len(rows) else []
     if unit not in UNITS_M:
         notes.append(f"the unit of length is {unit!r}; millimetres were taken")
-    places = _places(rows, source)
+    points: dict[str, Array] = {}
+    for label, place in zip(labels, _places(rows, source).transpose(1, 0, 2), strict=False):
+        if label:
+            points.setdefault(label, place)  # of a label that is given twice, the first
     return MarkerTrack(
         source,
         name,
         "c3d",
-        {label: places[:, i] for i, label in enumerate(labels[: places.shape[1]]) if label},
+        points,
         rate,
         UNITS_M.get(unit, 0.001),
         up[1:].lower() if up in ("+X", "+Y", "+Z") else None,

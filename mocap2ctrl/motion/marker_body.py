@@ -9,7 +9,7 @@ import numpy as np
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.joint_centres import JointCentres, joint_centres
-from mocap2ctrl.motion.marker_names import landmarks
+from mocap2ctrl.motion.marker_names import landmarks, of_one_subject
 from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, runs, seen
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.points_skeleton import PointSkeleton, skeleton_of
@@ -26,6 +26,7 @@ USUALLY_SEEN = 0.7
 FLAT = 1e-4
 """Of points in one plane, the extent across it against that along it."""
 TOLD_GAP_S = 0.1
+TOLD_LABELS = 20
 MIN_FRAMES = 2
 _USUAL_UP = {"c3d": "z", "trc": "y"}
 _LOW = ("ankle", "lateral ankle", "heel", "toe")
@@ -38,7 +39,8 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     Raises:
         MotionFileError: the legs are not marked, or never seen together; says what is missing and what the labels are.
     """
-    names = landmarks(track.points)
+    labels, others = of_one_subject(track.points)
+    names = landmarks(labels)
     marks = {landmark: track.points[label] for landmark, label in names.items()}
     _require_legs(track, marks)
     _require_depth(track, marks)
@@ -51,7 +53,9 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     centres, start, gaps = _stretch(track, joint_centres(metric), _gaps(track, marks, longest))
     leg = np.median(_leg(centres.points, "left") + _leg(centres.points, "right")) / 2.0
     skeleton = skeleton_of(centres, float(leg))
-    notes = (*track.warnings, *doubts, *more, *centres.notes, *gaps, *_guesses(skeleton))
+    strangers = [label for label in labels if label not in names.values()]
+    notes = (*track.warnings, *_subjects(labels, others), *doubts, *more, *centres.notes, *gaps)
+    notes = (*notes, *_guesses(skeleton, strangers))
     return replace(_source(track, skeleton, turn, unit_m, up), start_s=start / track.fps, warnings=notes)
 
 
@@ -191,13 +195,23 @@ def _whole(points: Points, start: int, stop: int) -> tuple[dict[str, Array], lis
     return whole, dropped
 
 
-def _guesses(skeleton: PointSkeleton) -> tuple[str, ...]:
+def _subjects(labels: list[str], others: list[str]) -> tuple[str, ...]:
+    if not others:
+        return ()
+    return (
+        f"of several bodies, that of {labels[0].rpartition(':')[0] or 'no name'!r} was taken; others: {', '.join(others)}",
+    )
+
+
+def _guesses(skeleton: PointSkeleton, strangers: list[str]) -> tuple[str, ...]:
+    """What is not marked, with the labels that were not understood, among which it may be."""
     if not skeleton.guessed:
         return ()
     arms = [name for name in skeleton.guessed if name.endswith("elbow")]
     what = [*(["the trunk stays upright"] if "neck" in skeleton.guessed else []), *(["arms hang"] if arms else [])]
     what = what or ["shoulders follow the chest"]
-    return (f"not marked, so at rest ({', '.join(what)}): {', '.join(skeleton.guessed)}",)
+    listed = f"; labels that mean nothing here: {', '.join(strangers[:TOLD_LABELS])}" if strangers else ""
+    return (f"not marked, so at rest ({', '.join(what)}): {', '.join(skeleton.guessed)}{listed}",)
 
 
 def _source(track: MarkerTrack, skeleton: PointSkeleton, turn: Array, unit_m: float, up: str) -> SourceMotion:

@@ -52,6 +52,10 @@ _MIDLINE_LABELS: dict[str, str] = {
 }
 
 
+A_BODY = 6
+"""As many landmarks of a subject are a body, and no prop."""
+
+
 def _by_label(table: dict[str, str]) -> dict[str, list[tuple[str, int]]]:
     """Label to landmarks with the label's rank there."""
     found: dict[str, list[tuple[str, int]]] = {}
@@ -72,6 +76,17 @@ def landmarks(labels: Iterable[str]) -> dict[str, str]:
             if landmark not in best or rank < best[landmark][0]:
                 best[landmark] = (rank, label)
     return {landmark: label for landmark, (_, label) in best.items()}
+
+
+def of_one_subject(labels: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The labels of the subject with the most landmarks (`Bob:LASI` is Bob's), and the other subjects who are bodies too."""
+    by_subject: dict[str, list[str]] = {}
+    for label in labels:
+        by_subject.setdefault(label.rpartition(":")[0], []).append(label)
+    counts = {subject: len(landmarks(own)) for subject, own in by_subject.items()}
+    best = max(counts, key=lambda subject: counts[subject], default="")
+    others = [subject for subject, count in counts.items() if subject != best and count >= A_BODY]
+    return by_subject.get(best, []), others
 
 
 def _meanings(label: str) -> list[tuple[str, int]]:

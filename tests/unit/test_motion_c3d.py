@@ -159,6 +159,16 @@ def test_a_lower_body_is_enough_and_the_arms_hang(file: Path):
     assert np.max(np.abs(arms)) < np.radians(6.0)
 
 
+def test_one_of_several_subjects_is_taken_whole(file: Path):
+    """None of Ann's markers stands in for one that Bob lacks."""
+    bob = {f"Bob:{label}": place for label, place in markers(walking()).items() if label != "C7"}
+    ann = {f"Ann:{label}": place + 3.0 for label, place in markers(walking()).items() if label[1:] != "ELB"}
+    source = read(file, {**ann, **bob})
+    assert max(errors_m(source, ("knee", "elbow")).values()) < 1e-5
+    assert np.max(np.abs(source.positions[:, source.joint_names.index("neck")])) < 2500.0
+    assert any("that of 'Bob' was taken; others: Ann" in warning for warning in source.warnings)
+
+
 def test_what_is_missing_is_named_with_the_labels(file: Path):
     points = {label: place for label, place in markers(walking()).items() if not label.startswith("LKN")}
     with pytest.raises(MotionFileError, match=r"body\.c3d: no marker for left knee; the file's labels are: LASI, LPSI"):
