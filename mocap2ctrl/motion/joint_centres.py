@@ -123,20 +123,17 @@ def _leg(marks: Points, side: str, points: dict[str, Array], left: dict[str, Arr
 
 
 def _sides(marks: Points, side: str, part: str) -> tuple[Array | None, Array | None]:
-    """A joint's medial and lateral marker; a `knee` beside a `medial knee` is the lateral one (OpenCap's names)."""
-    medial, lateral = marks.get(f"{side} medial {part}"), marks.get(f"{side} lateral {part}")
-    if medial is not None and lateral is None:
-        return medial, marks.get(f"{side} {part}")
-    return medial, lateral
+    """A joint's medial and lateral marker; a `knee` beside a `medial knee` alone is the lateral one."""
+    medial = marks.get(f"{side} medial {part}")
+    return medial, marks.get(f"{side} lateral {part}", None if medial is None else marks.get(f"{side} {part}"))
 
 
 def _hinge(marks: Points, side: str, part: str) -> Array | None:
-    """The centre of a knee, ankle or elbow, from both its sides or as the file has it."""
+    """The centre of a knee, ankle or elbow, from both its sides, else as the file has it."""
     medial, lateral = _sides(marks, side, part)
-    centre = marks.get(f"{side} {part}")
-    if medial is not None and lateral is not None and (centre is None or lateral is centre):
+    if medial is not None and lateral is not None:
         return np.asarray(0.5 * (medial + lateral))
-    return centre
+    return marks.get(f"{side} {part}")
 
 
 def _foot(marks: Points, side: str, points: dict[str, Array], left: dict[str, Array]) -> None:

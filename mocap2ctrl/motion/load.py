@@ -47,7 +47,7 @@ class LoadedMotion:
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
-        joints: the file's name of the joint of each part of the body, for example `left knee`.
+        joints: the file's name of the joint, or labels of the markers, of each part of the body, for example `left knee`.
         warnings: what a user should know.
     """
 
@@ -108,7 +108,7 @@ def load_motion(
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
-        joints=named_joints(source, joints),
+        joints={part: source.labels.get(name, name) for part, name in named_joints(source, joints).items()},
         warnings=(
             *source.warnings,
             *warnings,

@@ -9,7 +9,7 @@ import numpy as np
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.joint_centres import JointCentres, joint_centres
-from mocap2ctrl.motion.marker_names import landmarks, of_one_subject
+from mocap2ctrl.motion.marker_names import labels_by_joint, landmarks, of_one_subject
 from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, runs, seen
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.points_skeleton import PointSkeleton, skeleton_of
@@ -55,8 +55,12 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     skeleton = skeleton_of(centres, float(leg))
     strangers = [label for label in labels if label not in names.values()]
     notes = (*track.warnings, *_subjects(labels, others), *doubts, *more, *centres.notes, *gaps)
-    notes = (*notes, *_guesses(skeleton, strangers))
-    return replace(_source(track, skeleton, turn, unit_m, up), start_s=start / track.fps, warnings=notes)
+    return replace(
+        _source(track, skeleton, unit_m, up),
+        start_s=start / track.fps,
+        warnings=(*notes, *_guesses(skeleton, strangers)),
+        labels={**labels_by_joint(names), **dict.fromkeys(skeleton.guessed, "not marked")},
+    )
 
 
 def _require_legs(track: MarkerTrack, marks: Points) -> None:
@@ -214,7 +218,7 @@ def _guesses(skeleton: PointSkeleton, strangers: list[str]) -> tuple[str, ...]:
     return (f"not marked, so at rest ({', '.join(what)}): {', '.join(skeleton.guessed)}{listed}",)
 
 
-def _source(track: MarkerTrack, skeleton: PointSkeleton, turn: Array, unit_m: float, up: str) -> SourceMotion:
+def _source(track: MarkerTrack, skeleton: PointSkeleton, unit_m: float, up: str) -> SourceMotion:
     """The skeleton in the file's unit; its axes are the file's, those of a body that is upside down turned over."""
     positions = np.stack(skeleton.positions, axis=1)
     own = rotations.conjugate(np.stack(skeleton.orientations, axis=1))

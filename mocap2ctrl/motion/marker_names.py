@@ -21,15 +21,15 @@ _LIMB_LABELS: dict[str, str] = {
     "wrist": "WJC WRIST WRISTJOINT",
     "asis": "ASI ASIS IAS",
     "psis": "PSI PSIS IPS",
-    "lateral knee": "LFC KNEELAT LKNEE KNE FLE LEK",
-    "medial knee": "MFC KNEEMED MKNEE KNM MKNE FME MEK",
-    "lateral ankle": "LMAL ANKLELAT LANKLE ANK FAL LM MAL",
-    "medial ankle": "MMAL ANKLEMED MANKLE MED MANK TAM MM ANM",
+    "lateral knee": "LFC KNEELAT KNEELATERAL LKNEE KNE FLE LEK KNEESTUDY",
+    "medial knee": "MFC KNEEMED KNEEMEDIAL MKNEE KNM MKNE FME MEK",
+    "lateral ankle": "LMAL ANKLELAT ANKLELATERAL LANKLE ANK FAL LM MAL ANKLESTUDY",
+    "medial ankle": "MMAL ANKLEMED ANKLEMEDIAL MANKLE MED MANK TAM MM ANM",
     "heel": "HEE HEEL CAL CALC FCC",
-    "toe": "MT2 TOE BIGTOE SMH FM2 D2M TOETIP",
-    "medial toe": "MT1 FMH FM1 D1M TOEMED BIGTOE",
-    "lateral toe": "MT5 VMH FM5 D5M TOELAT SMALLTOE 5META",
-    "acromion": "SHO ACR ACRO ACROMION ACROMIUM SAE SAJ AC",
+    "toe": "MT2 MTH2 TOE BIGTOE SMH FM2 D2M TOETIP",
+    "medial toe": "MT1 MTH1 FMH FM1 D1M TOEMED BIGTOE",
+    "lateral toe": "MT5 MTH5 VMH FM5 D5M TOELAT SMALLTOE 5META",
+    "acromion": "SHO ACR ACRO ACROMION ACROMIUM SAE SAJ AC SHOULDERSTUDY",
     "lateral elbow": "ELBLAT LELBOW ELBL ELB HLE LEL",
     "medial elbow": "ELBMED MELBOW ELBM MELB HME MEL",
     "outer wrist": "WRA LWRIST WRISTLAT RSP",
@@ -37,7 +37,7 @@ _LIMB_LABELS: dict[str, str] = {
     "hand": "FIN FINGER HAND HM3 IDX",
     "front head": "FHD",
     "back head": "BHD",
-    "ear": "EAR",
+    "ear": "EAR TEMPLE",
     "eye": "EYE",
 }
 _MIDLINE_LABELS: dict[str, str] = {
@@ -65,6 +65,24 @@ def _by_label(table: dict[str, str]) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
+_LIMB_JOINTS = {
+    **{part: f"{part}, medial {part}, lateral {part}" for part in ("hip", "knee", "ankle", "elbow", "toe")},
+    "shoulder": "shoulder, acromion",
+    "wrist": "wrist, outer wrist, inner wrist",
+}
+_MIDLINE_JOINTS = {
+    "pelvis": "left asis, right asis, left psis, right psis, sacrum",
+    "chest": "c7, t10, clavicles, sternum",
+    "neck": "neck, c7, clavicles",
+    "head": ", ".join(
+        [
+            "head top",
+            "nose",
+            *(f"{side} {part}" for part in ("front head", "back head", "ear", "eye") for side in SIDES),
+        ]
+    ),
+}
+_ON_THE_SKIN = tuple(f"{letter}{part}STUDY" for letter in "LR" for part in ("KNEE", "ANKLE", "SHOULDER"))
 _LIMBS, _MIDLINE = _by_label(_LIMB_LABELS), _by_label(_MIDLINE_LABELS)
 
 
@@ -76,6 +94,19 @@ def landmarks(labels: Iterable[str]) -> dict[str, str]:
             if landmark not in best or rank < best[landmark][0]:
                 best[landmark] = (rank, label)
     return {landmark: label for landmark, (_, label) in best.items()}
+
+
+def labels_by_joint(names: dict[str, str]) -> dict[str, str]:
+    """Which labels tell each joint of a skeleton of points, from landmarks' labels; for reports."""
+    told = {}
+    for side, parts in (("", _MIDLINE_JOINTS), *((f"{side} ", _LIMB_JOINTS) for side in SIDES)):
+        for joint, marks in parts.items():
+            found = [names[side + mark] for mark in marks.split(", ") if side + mark in names]
+            told[side + joint] = ", ".join(dict.fromkeys(found))
+    for side in SIDES:
+        told[f"{side} hip"] = told[f"{side} hip"] or told["pelvis"]
+    told["pelvis"] = told["pelvis"] or ", ".join(told[f"{side} hip"] for side in SIDES)
+    return {joint: labels for joint, labels in told.items() if labels}
 
 
 def of_one_subject(labels: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -92,8 +123,9 @@ def of_one_subject(labels: Iterable[str]) -> tuple[list[str], list[str]]:
 def _meanings(label: str) -> list[tuple[str, int]]:
     """The landmarks that a label can be, with the rank of its spelling."""
     name = label.rpartition(":")[2].strip().upper()
-    name = re.sub(r"[\s_.\-]?STUDY$", "", name)  # OpenCap's augmented markers
     plain = re.sub(r"[^A-Z0-9]", "", name)
+    if plain not in _ON_THE_SKIN:  # OpenCap's augmented markers; its knee, ankle and shoulder are no centres
+        plain = plain.removesuffix("STUDY")
     if plain in _MIDLINE:
         return _MIDLINE[plain]
     for side in SIDES:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class SourceMotion:
         unit_m: metres a unit where the format states it, else None.
         start_s: time of the first frame in the file, where the file begins before the body is seen.
         guessed: names of joints that the file does not tell, put where they are at rest.
+        labels: what the file calls a joint, or the markers that tell it, where that is not the joint's name.
         warnings: what the reader had to overlook.
     """
 
@@ -45,6 +47,7 @@ class SourceMotion:
     unit_m: float | None = None
     start_s: float = 0.0
     guessed: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -110,14 +110,14 @@ def _rate(head: dict[str, str], times: Array, source: str) -> tuple[float, list[
         raise MotionFileError(f"{source}: time {times[row + 1]:g} s follows {times[row]:g} s; rows must go on in time")
     step = float(np.median(steps)) if len(steps) else np.nan
     even = len(steps) > 0 and np.all(np.abs(steps - step) < 0.5 * step)
-    rate = frame_rate(step) if even else stated
+    rate = frame_rate((times[-1] - times[0]) / len(steps)) if even else stated  # single times are rounded
     if not low <= rate <= high:
         raise MotionFileError(
             f"{source}: neither DataRate ({head.get('DATARATE', 'missing')[:20]}) nor the times tell a rate of "
             f"{low:g} to {high:g} frames a second"
         )
     if even and abs(stated - rate) <= RATE_TOLERANCE * rate:
-        return stated, []  # times are rounded more than the rate
+        return stated, []
     if even:
         return rate, [
             f"by its times the file has {rate:.4g} frames a second, by its header {stated:g}; the times were used"

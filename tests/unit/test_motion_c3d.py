@@ -205,6 +205,8 @@ def test_opensims_walk_is_retargeted_with_the_right_unit_axes_and_rate():
     assert motion.travels
     assert any("from 1.69 to 3.34 s" in warning for warning in motion.warnings)
     assert any("arms hang" in warning for warning in motion.warnings)
+    assert motion.joints["left knee"] == "LKJC, LMFC, LLFC"
+    assert motion.joints["left elbow"] == "not marked"
     shanks = [character.hinge_names.index(f"{side}_shank.flexion") for side in ("left", "right")]
     assert np.degrees(np.max(motion.clip.angles[:, shanks])) == pytest.approx(62.0, abs=12.0)  # a swing's knee
 

@@ -123,7 +123,8 @@ def test_rates_that_disagree_are_told():
         ("Bob:LASI Bob:RPSI Bob:LKNE Bob:RANK", "left asis, right psis, left lateral knee, right lateral ankle"),
         ("R.ASIS V.Sacral R.Knee.Lat L.Ankle.Med", "right asis, sacrum, right lateral knee, left medial ankle"),
         ("R.Acromium r_calc_study RHJC_study", "right acromion, right heel, right hip"),
-        ("r.ASIS_study r_knee_study r_mknee_study", "right asis, right knee, right medial knee"),
+        ("r.ASIS_study r_knee_study r_mknee_study", "right asis, right lateral knee, right medial knee"),
+        ("LKnee L_knee_study L_shoulder_study", "left knee, left lateral knee, left acromion"),
         ("LKNM LMED RHEE LD5M RSMH", "left medial knee, left medial ankle, right heel, left lateral toe, right toe"),
         ("left_hip right_knee Left-Ankle", "left hip, right knee, left ankle"),
         ("LMMAL LLMAL RLFC", "left medial ankle, left lateral ankle, right lateral knee"),
@@ -132,6 +133,18 @@ def test_rates_that_disagree_are_told():
 )
 def test_labels_of_the_usual_sets(labels: str, expected: str):
     assert ", ".join(landmarks(labels.split())) == expected
+
+
+def test_a_rate_is_not_that_of_rounded_times():
+    text = trc_text(keypoints(), fps=60.0)
+    rows = text.splitlines()
+    times = [f"{float(row.split(chr(9))[1]):.3f}" for row in rows[5:]]
+    rows[5:] = [
+        chr(9).join([row.split(chr(9))[0], time, *row.split(chr(9))[2:]])
+        for row, time in zip(rows[5:], times, strict=True)
+    ]
+    track = parse_trc("\n".join(rows), "body.trc", "body")
+    assert (track.fps, track.warnings) == (60.0, ())
 
 
 def test_opencaps_knee_is_the_lateral_marker():
