@@ -16,8 +16,8 @@ from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.trc import parse_trc
 
-MAX_BYTES = 1 << 30
-"""Larger files are refused unread: an hour of a whole body at 120 Hz is smaller in every format."""
+MAX_BYTES = 1 << 28
+"""Larger files are refused unread: a quarter of an hour of a whole body at 120 Hz is smaller in every format."""
 
 HEAD_BYTES = 4096
 """As much of a file as tells what it is."""
@@ -171,7 +171,7 @@ def read_bytes(file: Path) -> bytes:
         size = file.stat().st_size
         if size > MAX_BYTES:
             raise MotionFileError(
-                f"{file}: holds {size / 1e9:.1f} GB; a motion file may hold {MAX_BYTES / 1e9:.1f} GB. Cut it into parts"
+                f"{file}: holds {size / 1e6:.0f} MB; a motion file may hold {MAX_BYTES / 1e6:.0f} MB. Cut it into parts"
             )
         return file.read_bytes()
     except OSError as error:

@@ -13,6 +13,7 @@ from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.c3d import parse_c3d
+from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.motion.formats import parse_motion
 from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_track import bridged
@@ -102,6 +103,21 @@ def test_the_axes_do_not_change_the_motion(file: Path, tmp_path: Path):
     upright, other = load_motion(file, character).clip, load_motion(tmp_path / "y.c3d", character).clip
     np.testing.assert_allclose(other.angles, upright.angles, atol=1e-3)
     np.testing.assert_allclose(other.root_position, upright.root_position, atol=1e-3)
+
+
+def test_mirrored_markers_make_a_mirrored_motion(file: Path, tmp_path: Path):
+    character = load_character()
+    other = {"L": "R", "R": "L"}
+    write_c3d(file, markers(walking()))
+    mirrored = {
+        (other[label[0]] + label[1:] if label[0] in other else label): place * np.array([1.0, -1.0, 1.0])
+        for label, place in markers(walking()).items()
+    }
+    write_c3d(tmp_path / "mirrored.c3d", mirrored)
+    expected = mirror(load_motion(file, character).clip, character)
+    clip = load_motion(tmp_path / "mirrored.c3d", character).clip
+    np.testing.assert_allclose(clip.angles, expected.angles, atol=1e-3)
+    np.testing.assert_allclose(clip.root_position, expected.root_position, atol=1e-3)
 
 
 def test_short_gaps_are_bridged_and_long_ones_left_out(file: Path):

@@ -14,7 +14,7 @@ from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.fit.inputs import is_video_input
 from mocap2ctrl.motion import load_motion
-from mocap2ctrl.motion.formats import FORMATS, KINDS_TEXT, find_motion, format_of
+from mocap2ctrl.motion.formats import FORMATS, KINDS_TEXT, MAX_BYTES, find_motion, format_of, read_bytes
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.types import MotionClip
@@ -81,6 +81,13 @@ def test_a_folder_and_an_absent_file_are_refused(tmp_path: Path):
         find_motion(tmp_path)
     with pytest.raises(MotionFileError, match="no such file"):
         find_motion(tmp_path / "absent.bvh")
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path):
+    with (tmp_path / "large.trc").open("wb") as stream:
+        stream.truncate(MAX_BYTES + 1)  # a hole: it takes no place
+    with pytest.raises(MotionFileError, match="holds 268 MB; a motion file may hold 268 MB"):
+        read_bytes(tmp_path / "large.trc")
 
 
 def test_a_clip_that_we_wrote_comes_back_through_the_retargeting(own: Path):
