@@ -11,12 +11,15 @@ import numpy as np
 
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.marker_track import MarkerTrack
+from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.trc import UNITS_M
 from mocap2ctrl.types import Array
 
 FPS_RANGE = (1.0, 10000.0)
 MAX_POINTS = 5000
 MAX_MAGNITUDE = 1e7
+WIDTHS_M = (0.03, 0.2)
+MARKER_RADIUS_M = 0.007
 
 
 def looks_like_c3d(head: bytes) -> bool:
@@ -39,6 +42,7 @@ def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
             rows = np.array([points[:, :4] for _, points, _ in reader.read_frames(copy=True)], dtype=float)
             unit, up = _text(reader, "POINT:UNITS").lower(), _text(reader, "POINT:Y_SCREEN").upper()
             declared, rate = int(reader.frame_count), float(reader.point_rate)
+            widths = _half_widths(reader)
     except MotionFileError:
         raise
     except Exception as error:  # the library raises many kinds on damaged files
@@ -61,6 +65,7 @@ def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
         UNITS_M.get(unit, 0.001),
         up[1:].lower() if up in ("+X", "+Y", "+Z") else None,
         tuple(notes),
+        widths,
     )
 
 
@@ -79,6 +84,18 @@ def _text(reader: Any, name: str) -> str:
     """A parameter's text, empty where there is none."""
     parameter = reader.get(name)
     return "" if parameter is None else str(parameter.string_value).strip()
+
+
+def _half_widths(reader: Any) -> dict[str, float]:
+    """Half the widths of knees and ankles, as Plug-in Gait keeps them in mm, and the radius of a marker: metres."""
+    found = {}
+    for side in SIDES:
+        for part in ("knee", "ankle"):
+            parameter = reader.get(f"PROCESSING:{side[0]}{part}WIDTH".upper())
+            width = 0.0 if parameter is None else 0.001 * float(parameter.float_value)
+            if WIDTHS_M[0] < width < WIDTHS_M[1]:
+                found[f"{side} {part}"] = 0.5 * width + MARKER_RADIUS_M
+    return found
 
 
 def _places(rows: Array, source: str) -> Array:

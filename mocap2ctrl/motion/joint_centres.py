@@ -8,6 +8,7 @@ which adults' usual widths are taken. All in metres, z up; NaN where something t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,15 +43,20 @@ class JointCentres:
     notes: tuple[str, ...] = ()
 
 
-def joint_centres(marks: Points) -> JointCentres:
-    """Joint centres from landmarks (`marker_names.landmarks`), places (T, 3) in metres, z up."""
+def joint_centres(marks: Points, half_widths_m: Mapping[str, float]) -> JointCentres:
+    """Joint centres from landmarks.
+
+    Args:
+        marks: places (T, 3) in metres, z up, by landmark (`marker_names.landmarks`).
+        half_widths_m: of `left knee` and so on, where they were measured.
+    """
     points: dict[str, Array] = {}
     left: dict[str, Array] = {}
     up: dict[str, Array] = {}
     notes: list[str] = []
     _pelvis(marks, points, left, up, notes)
     for side in SIDES:
-        _leg(marks, side, points, left, notes)
+        _leg(marks, side, points, left, notes, half_widths_m)
     for side in SIDES:
         _arm(marks, side, points, notes)
     _trunk(marks, points, left)
@@ -100,7 +106,14 @@ def _pelvis(
             points[f"{side} hip"] = middle + ahead * unit(forward) + sign * aside * unit(lateral) + above * up["pelvis"]
 
 
-def _leg(marks: Points, side: str, points: dict[str, Array], left: dict[str, Array], notes: list[str]) -> None:
+def _leg(
+    marks: Points,
+    side: str,
+    points: dict[str, Array],
+    left: dict[str, Array],
+    notes: list[str],
+    half_widths_m: Mapping[str, float],
+) -> None:
     above = points.get(f"{side} hip")
     for part in ("knee", "ankle"):
         if above is None:
@@ -109,10 +122,10 @@ def _leg(marks: Points, side: str, points: dict[str, Array], left: dict[str, Arr
         lateral = marks.get(f"{side} lateral {part}")
         if centre is None and lateral is not None and "pelvis" in left:
             inwards = unit(_across(left["pelvis"], lateral - above)) * (-1.0 if side == "left" else 1.0)
-            centre = lateral + HALF_WIDTH_M[part] * inwards
-            notes.append(
-                f"each {part} is {100 * HALF_WIDTH_M[part]:.1f} cm inside its lateral marker; none is inside the leg"
-            )
+            width = half_widths_m.get(f"{side} {part}", HALF_WIDTH_M[part])
+            centre = lateral + width * inwards
+            usual = "the file's widths" if f"{side} {part}" in half_widths_m else "an adult's usual widths"
+            notes.append(f"{part}s are marked outside only; their centres are inside by {usual}")
         if centre is not None:
             points[f"{side} {part}"] = centre
         above = centre

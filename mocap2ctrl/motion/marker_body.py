@@ -27,6 +27,7 @@ FLAT = 1e-4
 """Of points in one plane, the extent across it against that along it."""
 TOLD_GAP_S = 0.1
 TOLD_LABELS = 20
+JITTER_M = 0.004
 MIN_FRAMES = 2
 _USUAL_UP = {"c3d": "z", "trc": "y"}
 _LOW = ("ankle", "lateral ankle", "heel", "toe")
@@ -50,11 +51,11 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     turn = to_z_up(up) @ flip
     longest = round(BRIDGED_S * track.fps)
     metric = {name: bridged(places @ turn.T * unit_m, longest) for name, places in marks.items()}
-    centres, start, gaps = _stretch(track, joint_centres(metric), _gaps(track, marks, longest))
+    centres, start, gaps = _stretch(track, joint_centres(metric, track.half_widths_m), _gaps(track, marks, longest))
     leg = np.median(_leg(centres.points, "left") + _leg(centres.points, "right")) / 2.0
     skeleton = skeleton_of(centres, float(leg))
     strangers = [label for label in labels if label not in names.values()]
-    notes = (*track.warnings, *_subjects(labels, others), *doubts, *more, *centres.notes, *gaps)
+    notes = (*track.warnings, *_subjects(labels, others), *doubts, *more, *centres.notes, *gaps, *_jitter(metric))
     return replace(
         _source(track, skeleton, unit_m, up),
         start_s=start / track.fps,
@@ -204,6 +205,18 @@ def _subjects(labels: list[str], others: list[str]) -> tuple[str, ...]:
         return ()
     return (
         f"of several bodies, that of {labels[0].rpartition(':')[0] or 'no name'!r} was taken; others: {', '.join(others)}",
+    )
+
+
+def _jitter(metric: Points) -> tuple[str, ...]:
+    """Noise from frame to frame, told when it is more than bodies do: the median second difference, for white noise."""
+    places = np.stack(list(metric.values()), axis=1)
+    bends = np.abs(places[2:] - 2.0 * places[1:-1] + places[:-2])
+    noise = float(np.nanmedian(bends)) / (0.6745 * np.sqrt(6.0)) if np.isfinite(bends).any() else 0.0
+    if noise < JITTER_M:
+        return ()
+    return (
+        f"the points jitter by about {1000 * noise:.0f} mm from frame to frame, and so will the body; filter them first",
     )
 
 

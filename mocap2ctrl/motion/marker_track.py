@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
@@ -30,6 +30,7 @@ class MarkerTrack:
         unit_m: metres a unit, None where the file does not say.
         up: the axis that the file says points up, None where it does not say.
         warnings: what the reader had to overlook.
+        half_widths_m: from a joint's lateral marker to its centre, of `left knee` and so on, where the file says it.
     """
 
     source: str
@@ -40,6 +41,7 @@ class MarkerTrack:
     unit_m: float | None
     up: str | None
     warnings: tuple[str, ...] = ()
+    half_widths_m: Mapping[str, float] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.points.values()))) if self.points else 0

@@ -90,14 +90,23 @@ def markers(clip: MotionClip) -> dict[str, Array]:
     return marks
 
 
-def write_c3d(path: Path, points: dict[str, Array], *, unit: str = "mm", up: str = "+Z", fps: float = FPS) -> None:
-    """A C3D by ezc3d; `points` (T, 3) in metres, NaN in gaps."""
+def write_c3d(
+    path: Path,
+    points: dict[str, Array],
+    *,
+    unit: str = "mm",
+    up: str = "+Z",
+    processing: dict[str, float] | None = None,
+) -> None:
+    """A C3D by ezc3d; `points` (T, 3) in metres, NaN in gaps; what Plug-in Gait keeps of a subject as `processing`."""
     factor = {"mm": 1000.0, "m": 1.0}[unit]
     file = ezc3d.c3d()
-    file["parameters"]["POINT"]["RATE"]["value"] = [fps]
+    file["parameters"]["POINT"]["RATE"]["value"] = [FPS]
     file["parameters"]["POINT"]["LABELS"]["value"] = list(points)
     file["parameters"]["POINT"]["UNITS"]["value"] = [unit]
     file.add_parameter("POINT", "Y_SCREEN", [up])
+    for name, value in (processing or {}).items():
+        file.add_parameter("PROCESSING", name, [value])
     places = factor * np.stack(list(points.values())).transpose(2, 0, 1)  # 3, N, T
     file["data"]["points"] = np.concatenate([places, np.ones((1, *places.shape[1:]))])
     file.write(str(path))

@@ -80,7 +80,14 @@ def test_lateral_markers_alone_are_moved_inwards(file: Path):
     error = errors_m(source, ("knee", "ankle"))
     assert max(error.values()) < 0.02
     assert max(error.values()) > 0.001, "the widths are not this body's"
-    assert any("inside its lateral marker" in warning for warning in source.warnings)
+    assert any("knees are marked outside only; their centres are inside by an adult's" in w for w in source.warnings)
+    widths = {
+        f"{letter}{part}Width": 86.0 for letter in "LR" for part in ("Knee", "Ankle")
+    }  # and a marker's radius: 5 cm
+    write_c3d(file, points, processing=widths)
+    measured = parse_motion(file.read_bytes(), file)
+    assert np.mean(list(errors_m(measured, ("knee", "ankle")).values())) < np.mean(list(error.values()))
+    assert any("their centres are inside by the file's widths" in warning for warning in measured.warnings)
 
 
 def test_the_up_axis_is_the_bodys_then_the_files(file: Path):

@@ -87,6 +87,12 @@ def test_noise_is_not_amplified(tmp_path: Path):
     assert np.degrees(np.sqrt(np.mean(difference[:, hinges] ** 2))) < 2.0
 
 
+def test_jitter_is_told():
+    rng = np.random.default_rng(1)
+    source = read(trc_text({name: p + rng.normal(scale=0.01, size=p.shape) for name, p in keypoints().items()}))
+    assert any("jitter by about 10 mm" in warning for warning in source.warnings)
+
+
 @needs_balancing
 def test_pose2sims_file_is_retargeted_well():
     character = load_character()
