@@ -43,7 +43,8 @@ def looks_like_amc(head: bytes) -> bool:
     """Whether a file's first bytes are an AMC's: its keywords, or a frame's number and the root."""
     words = [w for line in head.decode("utf-8-sig", "replace").splitlines() for w in line.split("#", 1)[0].split()]
     return bool(words) and (
-        words[0].upper() in (":FULLY-SPECIFIED", ":DEGREES", ":RADIANS") or (words[0] == "1" and "root" in words[1:2])
+        words[0].upper() in (":FULLY-SPECIFIED", ":DEGREES", ":RADIANS")
+        or (words[0].isdigit() and words[1:2] == ["root"])
     )
 
 
@@ -79,7 +80,10 @@ def find_skeleton(file: Path, skeleton: Path | str | None) -> tuple[Path, str | 
         if not Path(skeleton).is_file():
             raise MotionFileError(f"{skeleton}: no such skeleton file; give the .asf of {file.name}")
         return Path(skeleton), None
-    beside = {entry.stem: entry for entry in sorted(file.parent.iterdir()) if entry.suffix.lower() == ".asf"}
+    try:
+        beside = {entry.stem: entry for entry in sorted(file.parent.iterdir()) if entry.suffix.lower() == ".asf"}
+    except OSError:  # a folder whose files may be read, but not listed
+        beside = {}
     stem = file.stem
     while stem:
         if stem in beside:

@@ -105,6 +105,13 @@ def test_radians_and_axis_orders():
         np.testing.assert_allclose(turned, expected, atol=1e-9)
 
 
+def test_what_programs_add_is_overlooked():
+    more = ASF.replace(":documentation", ":namespace walks\n:documentation").replace(
+        "     length 10\n", "     length 10\n     bodymass 3\n"
+    )
+    np.testing.assert_array_equal(parse(asf=more).positions, parse().positions)
+
+
 def test_the_rate_is_the_collections_unless_it_is_stated():
     assert parse().fps == 120.0
     assert any("--fps" in warning for warning in parse().warnings)
@@ -219,7 +226,7 @@ def test_damaged_motions_are_refused(old: str, new: str, cause: str):
         ("0 0 90 XYZ", "0 0 90 XXZ", "axis order 'XXZ'"),
         ("angle deg", "angle gon", "angles in 'gon'"),
         ("length 0.45", "length 0", "must be a positive number"),
-        (":hierarchy", ":hierarky", "section :hierarky"),
+        (":hierarchy", ":hierarky", "no section :hierarchy"),
         ("    Upper lower\n", "", "bone 'lower' is missing in :hierarchy"),
         ("Upper lower", "Upper lower\n    lower Upper", "has two parents"),
         (ASF[ASF.index(":hierarchy") :], "", "no section :hierarchy"),
