@@ -36,48 +36,50 @@ def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # the library's own; what matters is checked here
-            reader = c3d.Reader(io.BytesIO(data))
-            labels = [label.strip() for label in reader.point_labels]
-            _check(reader, data, source)
-            rows = np.array([points[:, :4] for _, points, _ in reader.read_frames(copy=True)], dtype=float)
-            unit, up = _text(reader, "POINT:UNITS").lower(), _text(reader, "POINT:Y_SCREEN").upper()
-            declared, rate = int(reader.frame_count), float(reader.point_rate)
-            widths = _half_widths(reader)
+            return _track(c3d.Reader(io.BytesIO(data)), len(data), source, name)
     except MotionFileError:
         raise
     except Exception as error:  # the library raises many kinds on damaged files
         raise MotionFileError(f"{source}: not a readable C3D; it is damaged or cut off") from error
+
+
+def _track(reader: Any, size: int, source: str, name: str) -> MarkerTrack:
+    """The points that the library's reader of a file of `size` bytes finds."""
+    _check(reader, size, source)
+    rows = np.array([points[:, :4] for _, points, _ in reader.read_frames(copy=True)], dtype=float)
     if rows.ndim != 3 or len(rows) == 0:
         raise MotionFileError(f"{source}: no frames; the file is cut off")
+    declared, unit = int(reader.frame_count), _text(reader, "POINT:UNITS").lower()
     notes = [f"the header says {declared} frames, but {len(rows)} are there"] if declared != len(rows) else []
     if unit not in UNITS_M:
         notes.append(f"the unit of length is {unit!r}; millimetres were taken")
     points: dict[str, Array] = {}
-    for label, place in zip(labels, _places(rows, source).transpose(1, 0, 2), strict=False):
-        if label:
-            points.setdefault(label, place)  # of a label that is given twice, the first
+    for label, place in zip(reader.point_labels, _places(rows, source).transpose(1, 0, 2), strict=False):
+        plain = "".join(letter for letter in label if letter.isprintable()).strip()
+        if plain:
+            points.setdefault(plain, place)  # of a label that is given twice, the first
     return MarkerTrack(
         source,
         name,
         "c3d",
         points,
-        rate,
-        UNITS_M.get(unit, 0.001),
-        up[1:].lower() if up in ("+X", "+Y", "+Z") else None,
-        tuple(notes),
-        widths,
+        fps=float(reader.point_rate),
+        unit_m=UNITS_M.get(unit, 0.001),
+        up={"+X": "x", "+Y": "y", "+Z": "z"}.get(_text(reader, "POINT:Y_SCREEN").upper()),
+        warnings=tuple(notes),
+        half_widths_m=_half_widths(reader),
     )
 
 
-def _check(reader: Any, data: bytes, source: str) -> None:
+def _check(reader: Any, size: int, source: str) -> None:
     """That the header does not ask for more than the file holds."""
     points, rate = int(reader.point_used), float(reader.point_rate)
     if not 1 <= points <= MAX_POINTS:
         raise MotionFileError(f"{source}: {points} points; a C3D with 1 to {MAX_POINTS} is needed")
     if not FPS_RANGE[0] <= rate <= FPS_RANGE[1]:
         raise MotionFileError(f"{source}: {rate:g} frames a second; allowed is {FPS_RANGE[0]:g} to {FPS_RANGE[1]:g}")
-    if points * 8 > len(data):
-        raise MotionFileError(f"{source}: {points} points do not fit into {len(data)} bytes; the file is damaged")
+    if points * 8 > size:
+        raise MotionFileError(f"{source}: {points} points do not fit into {size} bytes; the file is damaged")
 
 
 def _text(reader: Any, name: str) -> str:

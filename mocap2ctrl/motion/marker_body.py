@@ -9,6 +9,7 @@ import numpy as np
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.joint_centres import JointCentres, joint_centres
+from mocap2ctrl.motion.marker_axes import in_metres
 from mocap2ctrl.motion.marker_names import labels_by_joint, landmarks, of_one_subject
 from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, runs, seen
 from mocap2ctrl.motion.names import SIDES
@@ -18,20 +19,15 @@ from mocap2ctrl.motion.units import to_z_up
 from mocap2ctrl.types import Array
 
 REQUIRED = tuple(f"{side} {part}" for side in SIDES for part in ("hip", "knee", "ankle"))
-LEG_M = (0.35, 1.3)
-"""From the pelvis' landmarks over the knee to the ankle: a child's, and a giant's."""
-CLEAR = 0.8
-"""Cosine between the body and an axis, on average, from which on the body tells which axis is up."""
 USUALLY_SEEN = 0.7
 FLAT = 1e-4
 """Of points in one plane, the extent across it against that along it."""
 TOLD_GAP_S = 0.1
 TOLD_LABELS = 20
 JITTER_M = 0.004
+JITTER_FPS = 25.0
+"""Below, what a limb does between frames looks like noise."""
 MIN_FRAMES = 2
-_USUAL_UP = {"c3d": "z", "trc": "y"}
-_LOW = ("ankle", "lateral ankle", "heel", "toe")
-_HIGH = ("hip", "asis", "psis", "shoulder", "acromion")
 
 
 def body_of(track: MarkerTrack) -> SourceMotion:
@@ -45,21 +41,19 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     marks = {landmark: track.points[label] for landmark, label in names.items()}
     _require_legs(track, marks)
     _require_depth(track, marks)
-    unit_m, doubts = _unit(track, marks)
-    up, downwards, more = _up(track, marks)
-    flip = np.diag(_half_turn(up)) if downwards else np.eye(3)
-    turn = to_z_up(up) @ flip
+    metric = in_metres(track, marks)
     longest = round(BRIDGED_S * track.fps)
-    metric = {name: bridged(places @ turn.T * unit_m, longest) for name, places in marks.items()}
-    centres, start, gaps = _stretch(track, joint_centres(metric, track.half_widths_m), _gaps(track, marks, longest))
+    points = {name: bridged(places, longest) for name, places in metric.points.items()}
+    centres, start, gaps = _stretch(track, joint_centres(points, track.half_widths_m), _gaps(track, marks, longest))
     leg = np.median(_leg(centres.points, "left") + _leg(centres.points, "right")) / 2.0
     skeleton = skeleton_of(centres, float(leg))
     strangers = [label for label in labels if label not in names.values()]
-    notes = (*track.warnings, *_subjects(labels, others), *doubts, *more, *centres.notes, *gaps, *_jitter(metric))
+    read = (*track.warnings, *_subjects(labels, others), *metric.notes)
+    found = (*centres.notes, *gaps, *_jitter(track, points), *_guesses(skeleton, strangers))
     return replace(
-        _source(track, skeleton, unit_m, up),
+        _source(track, skeleton, metric.unit_m, metric.up),
         start_s=start / track.fps,
-        warnings=(*notes, *_guesses(skeleton, strangers)),
+        warnings=(*read, *found),
         labels={**labels_by_joint(names), **dict.fromkeys(skeleton.guessed, "not marked")},
     )
 
@@ -94,62 +88,9 @@ def _any(marks: Points, side: str, part: str) -> bool:
     return any(f"{side} {prefix}{part}" in marks for prefix in ("", "lateral "))
 
 
-def _middle(marks: Points, parts: tuple[str, ...]) -> Array:
-    """(T, 3) the mean of the landmarks of both sides that are seen."""
-    there = [marks[f"{side} {part}"] for side in SIDES for part in parts if f"{side} {part}" in marks]
-    return np.asarray(np.mean(there, axis=0))
-
-
 def _leg(points: Points, side: str) -> Array:
     hip, knee, ankle = (points[f"{side} {part}"] for part in ("hip", "knee", "ankle"))
     return np.asarray(np.linalg.norm(knee - hip, axis=-1) + np.linalg.norm(ankle - knee, axis=-1))
-
-
-def _unit(track: MarkerTrack, marks: Points) -> tuple[float, tuple[str, ...]]:
-    """Metres a unit: as the file says, unless the body would be no person's."""
-    pelvis = _middle(marks, ("hip", "asis", "psis"))
-    knee, ankle = _middle(marks, ("knee", "lateral knee")), _middle(marks, ("ankle", "lateral ankle"))
-    lengths = np.linalg.norm(knee - pelvis, axis=-1) + np.linalg.norm(ankle - knee, axis=-1)
-    if not np.isfinite(lengths).any():
-        raise MotionFileError(f"{track.source}: pelvis, knees and ankles are never seen together")
-    leg = float(np.nanmedian(lengths))
-    if track.unit_m is not None and LEG_M[0] < leg * track.unit_m < LEG_M[1]:
-        return track.unit_m, ()
-    for unit_m in (1.0, 0.01, 0.001):
-        if LEG_M[0] < leg * unit_m < LEG_M[1]:
-            said = (
-                "states none"
-                if track.unit_m is None
-                else f"states {track.unit_m:g} m, in which a leg is {leg * track.unit_m:.3g} m"
-            )
-            return unit_m, (f"{unit_m:g} m was taken as unit of length from the legs' size; the file {said}",)
-    raise MotionFileError(
-        f"{track.source}: a leg {leg:.3g} units long fits no person in m, cm or mm; are the labels right?"
-    )
-
-
-def _up(track: MarkerTrack, marks: Points) -> tuple[str, bool, tuple[str, ...]]:
-    """The up axis, whether it points down, and doubts: by the body where it stands, else as the file says."""
-    line = _middle(marks, _HIGH) - _middle(marks, _LOW)
-    line = line[seen(line)]
-    length = np.linalg.norm(line, axis=-1, keepdims=True)
-    mean = np.mean(line / np.maximum(length, 1e-12), axis=0) if len(line) else np.zeros(3)
-    axis = int(np.argmax(np.abs(mean)))
-    name = "xyz"[axis]
-    if abs(mean[axis]) < CLEAR:
-        up = track.up or _USUAL_UP[track.format]
-        return up, False, () if track.up else (f"the body hardly stands in this file; {up} was taken as the up axis",)
-    doubts = []
-    if mean[axis] < 0.0:
-        doubts.append(f"the {name} axis points down; the motion was turned over")
-    if track.up not in (None, name):
-        doubts.append(f"the file says that {track.up} is up, but the body stands along {name}, which was taken")
-    return name, bool(mean[axis] < 0.0), tuple(doubts)
-
-
-def _half_turn(up: str) -> Array:
-    """The diagonal of half a turn that reverses an axis."""
-    return np.where(np.arange(3) == ("xyz".index(up) + 1) % 3, 1.0, -1.0)
 
 
 def _gaps(track: MarkerTrack, marks: Points, longest: int) -> list[tuple[str, float]]:
@@ -208,11 +149,12 @@ def _subjects(labels: list[str], others: list[str]) -> tuple[str, ...]:
     )
 
 
-def _jitter(metric: Points) -> tuple[str, ...]:
-    """Noise from frame to frame, told when it is more than bodies do: the median second difference, for white noise."""
-    places = np.stack(list(metric.values()), axis=1)
-    bends = np.abs(places[2:] - 2.0 * places[1:-1] + places[:-2])
-    noise = float(np.nanmedian(bends)) / (0.6745 * np.sqrt(6.0)) if np.isfinite(bends).any() else 0.0
+def _jitter(track: MarkerTrack, metric: Points) -> tuple[str, ...]:
+    """Noise from frame to frame, told when there is much: by the median fourth difference, in which hardly any motion is left."""
+    if track.fps < JITTER_FPS:
+        return ()
+    fourth = np.abs(np.diff(np.stack(list(metric.values()), axis=1), n=4, axis=0))
+    noise = float(np.nanmedian(fourth)) / (0.6745 * np.sqrt(70.0)) if np.isfinite(fourth).any() else 0.0
     if noise < JITTER_M:
         return ()
     return (
