@@ -89,10 +89,10 @@ def _text(reader: Any, name: str) -> str:
 
 
 def _half_widths(reader: Any) -> dict[str, float]:
-    """Half the widths of knees and ankles, as Plug-in Gait keeps them in mm, and the radius of a marker: metres."""
+    """Half the widths of knees, ankles and elbows, as Plug-in Gait keeps them in mm, and the radius of a marker: metres."""
     found = {}
     for side in SIDES:
-        for part in ("knee", "ankle"):
+        for part in ("knee", "ankle", "elbow"):
             parameter = reader.get(f"PROCESSING:{side[0]}{part}WIDTH".upper())
             width = 0.0 if parameter is None else 0.001 * float(parameter.float_value)
             if WIDTHS_M[0] < width < WIDTHS_M[1]:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mocap2ctrl.motion.anatomy import unit
+from mocap2ctrl.motion.anatomy import BEND_FADE, unit
 from mocap2ctrl.motion.marker_track import Points
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
-HALF_WIDTH_M = {"knee": 0.055, "ankle": 0.040}
+HALF_WIDTH_M = {"knee": 0.055, "ankle": 0.040, "elbow": 0.042}
 """Half an adult's joint, and the radius of a marker."""
+ELBOW_ROUNDS = 12
 
 ACROMION_SHARE = 0.17
 MARKER_BAND, EARS = 0.75, 0.65
@@ -34,7 +35,7 @@ class JointCentres:
         points: (T, 3) by name: `left hip`, knee, ankle, toe, heel, shoulder, elbow, wrist, hand; `neck`, `head top`.
         left: (T, 3) directions to the body's left, not unit, of `pelvis`, `chest`, `head`, `left knee`, `left toe` and so on.
         up: (T, 3) the own upward directions of `pelvis` and `head`, where markers tell them.
-        notes: how what was not marked was found.
+        notes: how what is not marked itself was found, in few words.
     """
 
     points: dict[str, Array] = field(default_factory=dict)
@@ -60,6 +61,8 @@ def joint_centres(marks: Points, half_widths_m: Mapping[str, float]) -> JointCen
     for side in SIDES:
         _arm(marks, side, points, notes)
     _trunk(marks, points, left)
+    for side in SIDES:
+        _elbow(marks, side, points, left, notes, half_widths_m)
     _head(marks, points, left, up)
     return JointCentres(points, left, up, tuple(dict.fromkeys(notes)))
 
@@ -100,7 +103,7 @@ def _pelvis(
     if hips is None:
         width = float(np.nanmedian(np.linalg.norm(lateral, axis=-1)))
         depth = float(np.nanmedian(np.linalg.norm(middle - rear, axis=-1)))
-        notes.append("the hips' centres are by Harrington's regression from the pelvis' markers")
+        notes.append("hips by Harrington's regression")
         for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
             ahead, aside, above = -0.24 * depth - 0.0099, 0.33 * width + 0.0073, -0.30 * width - 0.0109
             points[f"{side} hip"] = middle + ahead * unit(forward) + sign * aside * unit(lateral) + above * up["pelvis"]
@@ -122,10 +125,9 @@ def _leg(
         lateral = marks.get(f"{side} lateral {part}")
         if centre is None and lateral is not None and "pelvis" in left:
             inwards = unit(_across(left["pelvis"], lateral - above)) * (-1.0 if side == "left" else 1.0)
-            width = half_widths_m.get(f"{side} {part}", HALF_WIDTH_M[part])
+            width, usual = _half_width(half_widths_m, f"{side} {part}")
             centre = lateral + width * inwards
-            usual = "the file's widths" if f"{side} {part}" in half_widths_m else "an adult's usual widths"
-            notes.append(f"{part}s are marked outside only; their centres are inside by {usual}")
+            notes.append(f"{part}s inside their lateral markers by {usual}")
         if centre is not None:
             points[f"{side} {part}"] = centre
         above = centre
@@ -133,6 +135,13 @@ def _leg(
     if medial is not None and outer is not None:
         left[f"{side} knee"] = outer - medial if side == "left" else medial - outer
     _foot(marks, side, points, left)
+
+
+def _half_width(half_widths_m: Mapping[str, float], joint: str) -> tuple[float, str]:
+    """From the lateral marker to the centre, and what that is in words."""
+    if joint in half_widths_m:
+        return half_widths_m[joint], "the file's widths"
+    return HALF_WIDTH_M[joint.rpartition(" ")[2]], "an adult's usual widths"
 
 
 def _sides(marks: Points, side: str, part: str) -> tuple[Array | None, Array | None]:
@@ -170,15 +179,48 @@ def _arm(marks: Points, side: str, points: dict[str, Array], notes: list[str]) -
         down = unit(hips - np.mean(acromia, axis=0))
         gap = np.linalg.norm(acromia[0] - acromia[1], axis=-1, keepdims=True)
         shoulder = acromia[SIDES.index(side)] + ACROMION_SHARE * gap * down
-        notes.append("the shoulders' centres are below the acromia by Rab's rule")
-    elbow = _hinge(marks, side, "elbow")
+        notes.append("shoulders below the acromia by Rab's rule")
     parts = {
         "shoulder": shoulder,
-        "elbow": marks.get(f"{side} lateral elbow") if elbow is None else elbow,
+        "elbow": _hinge(marks, side, "elbow"),
         "wrist": marks.get(f"{side} wrist", _mean(marks, f"{side} outer wrist", f"{side} inner wrist")),
         "hand": marks.get(f"{side} hand"),
     }
     points.update({f"{side} {part}": place for part, place in parts.items() if place is not None})
+
+
+def _elbow(
+    marks: Points,
+    side: str,
+    points: dict[str, Array],
+    left: dict[str, Array],
+    notes: list[str],
+    half_widths_m: Mapping[str, float],
+) -> None:
+    """The elbow from its lateral marker alone: inside it along the hinge, which stands on the plane of the bent arm."""
+    marker, shoulder, wrist = (
+        marks.get(f"{side} lateral elbow"),
+        points.get(f"{side} shoulder"),
+        points.get(f"{side} wrist"),
+    )
+    if f"{side} elbow" in points or marker is None:
+        return
+    centre, sign = marker, 1.0 if side == "left" else -1.0
+    if shoulder is not None and wrist is not None and "chest" in left:
+        width, usual = _half_width(half_widths_m, f"{side} elbow")
+        for _ in range(ELBOW_ROUNDS):  # the plane is that of the centre, which is sought
+            hinge = _hinge_of_arm(centre - shoulder, wrist - centre, left["chest"])
+            centre = marker - sign * width * hinge
+        notes.append(f"elbows inside their lateral markers by {usual}")
+    points[f"{side} elbow"] = centre
+
+
+def _hinge_of_arm(upper: Array, lower: Array, chest_left: Array) -> Array:
+    """The elbow's axis (T, 3), to the body's left: by the arm's plane where it is bent, else by the chest."""
+    normal = -np.cross(unit(upper), unit(lower))
+    low, high = BEND_FADE
+    ease = np.clip((np.linalg.norm(normal, axis=-1, keepdims=True) - low) / (high - low), 0.0, 1.0)
+    return unit(ease * unit(normal) + (1.0 - ease) * unit(_across(chest_left, upper)))
 
 
 def _trunk(marks: Points, points: dict[str, Array], left: dict[str, Array]) -> None:

@@ -49,7 +49,8 @@ def body_of(track: MarkerTrack) -> SourceMotion:
     skeleton = skeleton_of(centres, float(leg))
     strangers = [label for label in labels if label not in names.values()]
     read = (*track.warnings, *_subjects(labels, others), *metric.notes)
-    found = (*centres.notes, *gaps, *_jitter(track, points), *_guesses(skeleton, strangers))
+    estimated = (f"joint centres are estimated: {'; '.join(centres.notes)}",) if centres.notes else ()
+    found = (*estimated, *gaps, *_jitter(track, points), *_guesses(skeleton, strangers))
     return replace(
         _source(track, skeleton, metric.unit_m, metric.up),
         start_s=start / track.fps,

@@ -83,7 +83,7 @@ def markers(clip: MotionClip) -> dict[str, Array]:
         marks[f"{letter}SHO"] = true[f"{side} shoulder"] + 0.17 * gap * trunk / np.linalg.norm(
             trunk, axis=-1, keepdims=True
         )
-        marks[f"{letter}ELB"] = true[f"{side} elbow"]
+        marks[f"{letter}ELB"] = off(true[f"{side} elbow"], f"{side}_forearm", 0.0, sign * 0.042, 0.0)
         marks[f"{letter}WRA"] = off(true[f"{side} wrist"], f"{side}_forearm", 0.03, 0.0, 0.0)
         marks[f"{letter}WRB"] = off(true[f"{side} wrist"], f"{side}_forearm", -0.03, 0.0, 0.0)
     marks["C7"], marks["CLAV"] = (off(true["neck"], "chest", x, 0.0, 0.0) for x in (-0.06, 0.06))

@@ -60,7 +60,10 @@ def test_joint_centres_are_recovered_from_markers(file: Path, unit: str):
     exact = errors_m(source, ("knee", "ankle", "toe", "shoulder", "elbow", "wrist", "neck"))
     assert max(exact.values()) < 1e-5
     assert max(errors_m(source, ("hip",)).values()) < 2e-3  # the regression's 8.65 cm beside the body's 8.75
-    assert len(source.warnings) == 2, "only how hips and shoulders were found"
+    assert source.warnings == (
+        "joint centres are estimated: hips by Harrington's regression; shoulders below the acromia by Rab's rule; "
+        "elbows inside their lateral markers by an adult's usual widths",
+    )
 
 
 def test_the_motion_comes_back_from_its_markers(file: Path):
@@ -80,14 +83,14 @@ def test_lateral_markers_alone_are_moved_inwards(file: Path):
     error = errors_m(source, ("knee", "ankle"))
     assert max(error.values()) < 0.02
     assert max(error.values()) > 0.001, "the widths are not this body's"
-    assert any("knees are marked outside only; their centres are inside by an adult's" in w for w in source.warnings)
+    assert any("knees inside their lateral markers by an adult's" in w for w in source.warnings)
     widths = {
         f"{letter}{part}Width": 86.0 for letter in "LR" for part in ("Knee", "Ankle")
     }  # and a marker's radius: 5 cm
     write_c3d(file, points, processing=widths)
     measured = parse_motion(file.read_bytes(), file)
     assert np.mean(list(errors_m(measured, ("knee", "ankle")).values())) < np.mean(list(error.values()))
-    assert any("their centres are inside by the file's widths" in warning for warning in measured.warnings)
+    assert any("ankles inside their lateral markers by the file's widths" in warning for warning in measured.warnings)
 
 
 def test_the_up_axis_is_the_bodys_then_the_files(file: Path):
