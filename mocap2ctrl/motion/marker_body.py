@@ -195,7 +195,7 @@ def _source(track: MarkerTrack, skeleton: PointSkeleton, unit_m: float, up: str)
         orientations=turned,
         fps=track.fps,
         format=track.format,
-        up=up,
+        up=up if up == track.up else None,  # else it is the rest pose that tells it
         unit_m=unit_m,
         guessed=frozenset(skeleton.guessed),
     )

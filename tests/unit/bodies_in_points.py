@@ -10,6 +10,9 @@ import numpy as np
 from mocap2ctrl.character import load_character
 from mocap2ctrl.character.kinematics import clip_frames
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.names import map_joints
+from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.units import infer_scale
 from mocap2ctrl.types import Array, MotionClip
 
 FPS = 100.0
@@ -88,6 +91,11 @@ def markers(clip: MotionClip) -> dict[str, Array]:
         marks[f"{letter}WRB"] = off(true[f"{side} wrist"], f"{side}_forearm", -0.03, 0.0, 0.0)
     marks["C7"], marks["CLAV"] = (off(true["neck"], "chest", x, 0.0, 0.0) for x in (-0.06, 0.06))
     return marks
+
+
+def up_axis(source: SourceMotion) -> str:
+    """The axis that is taken for up."""
+    return infer_scale(source, map_joints(source, "body"), "body").up
 
 
 def write_c3d(
