@@ -80,22 +80,28 @@ def _unit(track: MarkerTrack, marks: Points) -> tuple[float, tuple[str, ...]]:
 
 
 def _up(track: MarkerTrack, marks: Points) -> tuple[str, bool, tuple[str, ...]]:
-    """The up axis, whether it points down, and doubts: by the body where it stands, else as the file says."""
+    """The up axis, whether it points down, and doubts: as the file says, else by the body where it stands."""
+    body = _body_axis(marks)
+    if track.up is not None:
+        doubts = (f"the file says that {track.up} is up, but the body lies along {body}; is it so?",)
+        return track.up, False, doubts if body not in (None, track.up) else ()
+    if body is None:
+        up = _USUAL_UP[track.format]
+        return up, False, (f"the body hardly stands in this file; {up} was taken as the up axis",)
+    down = body.startswith("-")
+    return body[-1], down, (f"the {body[-1]} axis points down; the motion was turned over",) if down else ()
+
+
+def _body_axis(marks: Points) -> str | None:
+    """The axis, `z` or `-z` and so on, along which the body lies from its feet upwards; None where it varies."""
     line = _middle(marks, _HIGH) - _middle(marks, _LOW)
     line = line[seen(line)]
     length = np.linalg.norm(line, axis=-1, keepdims=True)
     mean = np.mean(line / np.maximum(length, 1e-12), axis=0) if len(line) else np.zeros(3)
     axis = int(np.argmax(np.abs(mean)))
-    name = "xyz"[axis]
     if abs(mean[axis]) < CLEAR:
-        up = track.up or _USUAL_UP[track.format]
-        return up, False, () if track.up else (f"the body hardly stands in this file; {up} was taken as the up axis",)
-    doubts = []
-    if mean[axis] < 0.0:
-        doubts.append(f"the {name} axis points down; the motion was turned over")
-    if track.up not in (None, name):
-        doubts.append(f"the file says that {track.up} is up, but the body stands along {name}, which was taken")
-    return name, bool(mean[axis] < 0.0), tuple(doubts)
+        return None
+    return ("-" if mean[axis] < 0.0 else "") + "xyz"[axis]
 
 
 def _half_turn(up: str) -> Array:

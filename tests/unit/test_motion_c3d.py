@@ -93,17 +93,23 @@ def test_lateral_markers_alone_are_moved_inwards(file: Path):
     assert any("ankles inside their lateral markers by the file's widths" in warning for warning in measured.warnings)
 
 
-def test_the_up_axis_is_the_bodys_then_the_files(file: Path):
+def test_the_up_axis_is_the_files_then_the_bodys(file: Path):
     turned = {label: place @ TO_Y_UP.T for label, place in markers(walking()).items()}
     source = read(file, turned, up="+Y")
     assert source.up == "y"
     assert not any("up" in warning for warning in source.warnings)
-    wrong = read(file, turned, up="+Z")
-    assert up_axis(wrong) == "y"
-    assert any("the file says that z is up" in warning for warning in wrong.warnings)
-    over = read(file, {label: place * np.array([1.0, -1.0, -1.0]) for label, place in turned.items()}, up="+Z")
+    silent = read(file, turned, up="")
+    assert (silent.up, up_axis(silent)) == (None, "y")
+    over = read(file, {label: place * np.array([1.0, -1.0, -1.0]) for label, place in turned.items()}, up="")
     assert up_axis(over) == "y"
     assert any("the y axis points down" in warning for warning in over.warnings)
+
+
+def test_a_file_that_says_how_it_lies_is_believed(file: Path):
+    lying = {label: place @ TO_Y_UP.T for label, place in markers(walking()).items()}
+    source = read(file, lying, up="+Z")
+    assert source.up == "z"
+    assert any("the file says that z is up, but the body lies along y" in warning for warning in source.warnings)
 
 
 def test_the_axes_do_not_change_the_motion(file: Path, tmp_path: Path):
