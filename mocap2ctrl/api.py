@@ -37,6 +37,7 @@ from mocap2ctrl.fit.inputs import (
     video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
+from mocap2ctrl.motion.formats import NOTHING_STATED, Stated
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
@@ -99,6 +100,7 @@ def fit(
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
     background_method: str | None = None,
+    skeleton: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -109,8 +111,8 @@ def fit(
     """Fits a physics controller to a video, to masks, or to a motion, and writes a capture folder.
 
     Args:
-        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a BVH or DeepMimic file, or the name of a DeepMimic
-            clip that pybullet ships.
+        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a motion file of any kind in `motion.formats`, or the name
+            of a DeepMimic clip that pybullet ships.
         output: the capture's folder; `captures/<name>` if not given.
         config: settings; the default budget if not given. `seed` and a motion's `fps` override its own. For a video, weights
             that are motion capture's defaults count as not given.
@@ -141,6 +143,7 @@ def fit(
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
+        skeleton: the ASF of an AMC; the one beside it if not given.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -162,6 +165,7 @@ def fit(
         camera=camera,
         background=background,
         background_method=background_method,
+        skeleton=skeleton,
         person=person,
         masks=masks,
         allow_ground=allow_ground,
@@ -232,7 +236,9 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles)
+    loaded = load_motion(
+        job.source, job.character, time_range=options.time_range, cycles=options.cycles, stated=options.stated
+    )
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
@@ -264,6 +270,7 @@ def inspect(
     camera: Path | str | None = None,
     background: Path | str | None = None,
     background_method: str | None = None,
+    skeleton: Path | str | None = None,
     person: str | Sequence[float] | None = None,
     masks: bool = False,
     slowmo: float | None = None,
@@ -295,6 +302,7 @@ def inspect(
         camera=camera,
         background=background,
         background_method=background_method,
+        skeleton=skeleton,
         person=person,
         masks=masks,
         slowmo=slowmo,
@@ -307,7 +315,7 @@ def inspect(
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range)
+        loaded = load_motion(source, character, time_range=time_range, stated=options.stated)
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -351,6 +359,7 @@ def fit_command(source: Path | str, options: Options) -> str:
         "--time-range": options.time_range,
         "--fps": options.fps,
         "--height": options.height_m,
+        "--skeleton": options.skeleton,
     }
     words: list[object] = ["mocap2ctrl", "fit", source, *(["--masks"] if options.masks else [])]
     for flag, value in given.items():
@@ -406,15 +415,24 @@ def evaluate(
         return evaluate_video(capture, run, truth), run
     clip, points = capture.reference, capture.source_points
     if reference is not None:
-        loaded = load_motion(reference, capture.character)
+        stated = _stated_of(capture, reference)
+        loaded = load_motion(reference, capture.character, stated=stated)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
             cycles = int(capture.run.get("cycles", 1))
-            loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
+            loaded = load_motion(
+                reference, capture.character, time_range=_time_range(capture), cycles=cycles, stated=stated
+            )
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)
     return evaluate_replay(capture.character, run, clip, points), run
+
+
+def _stated_of(capture: Capture, reference: Path | str) -> Stated:
+    """What was said of the capture's own input, if `reference` is that file."""
+    known = capture.reference.provenance
+    return Stated(**known.get("stated", {})) if known.get("file") == Path(reference).name else NOTHING_STATED
 
 
 def cross_check(capture: Capture, *, reference: Path | str | None = None) -> dict[str, Evaluation]:

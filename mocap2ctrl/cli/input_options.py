@@ -6,10 +6,11 @@ import argparse
 from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
+from mocap2ctrl.motion.formats import KINDS_TEXT
 
 INPUT_HELP = (
-    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
-    "sample footage or of a clip in pybullet_data"
+    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a motion file: "
+    f"{KINDS_TEXT}; or the name of sample footage or of a clip in pybullet_data"
 )
 
 
@@ -20,8 +21,10 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     add_time_arguments(
         parser,
         "input",
-        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30)",
+        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30), and of an .amc, "
+        "which holds no rate (default: 120)",
     )
+    parser.add_argument("--skeleton", metavar="FILE.asf", help="of an .amc (default: the .asf beside it)")
     group = parser.add_argument_group("for videos and masks")
     group.add_argument(
         "--camera",
@@ -74,6 +77,7 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "camera": options.camera,
         "background": options.background,
         "background_method": options.background_method,
+        "skeleton": options.skeleton,
         "person": options.person,
         "masks": options.masks,
         "slowmo": options.slowmo,

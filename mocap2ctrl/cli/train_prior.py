@@ -6,12 +6,16 @@ import argparse
 from pathlib import Path
 
 from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.motion.formats import KINDS_TEXT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = "example:\n  mocap2ctrl train-prior walk1.bvh walk2.bvh -o walking.npz"
-    parser.add_argument("files", metavar="FILE", nargs="+", help="motion files, or names of clips in pybullet_data")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help=f"motion files: {KINDS_TEXT}; or names of clips in pybullet_data"
+    )
+    parser.add_argument("--skeleton", metavar="FILE.asf", help="of .amc files (default: the .asf beside each)")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the prior to write, an .npz")
     parser.add_argument("--name", help="what reports call it (default: the output's name)")
     parser.add_argument(
@@ -26,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Trains and writes a prior."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import PriorError
+    from mocap2ctrl.motion.formats import Stated
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.prior.files import save_prior
     from mocap2ctrl.prior.pca import train
@@ -36,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if path.exists() and not options.overwrite:
         raise PriorError(f"{path}: exists already; use --overwrite or another -o")
     character = load_character()
-    motions = [load_motion(file, character) for file in options.files]
+    motions = [load_motion(file, character, stated=Stated(skeleton=options.skeleton)) for file in options.files]
     for motion in motions:
         for warning in motion.warnings:
             note(f"note: {motion.clip.name}: {warning}")

@@ -15,9 +15,8 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
-from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
-from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.formats import NOTHING_STATED, Stated, find_motion, parse_motion, read_bytes
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
@@ -42,13 +41,13 @@ class LoadedMotion:
         clip: at the file's rate unless another was asked for.
         source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world,
             metres; NaN where it has no such joint.
-        kind: `bvh` or `deepmimic`.
+        kind: of file, as in `formats.FORMATS`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
         up: the file's up axis: x, y or z.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
-        joints: the file's name of the joint of each part of the body, for example `left knee`.
+        joints: the file's name of the joint, or labels of the markers, of each part of the body, for example `left knee`.
         warnings: what a user should know.
     """
 
@@ -71,29 +70,32 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    stated: Stated = NOTHING_STATED,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
 
     Args:
-        path: a BVH or DeepMimic file, or the bare name of a DeepMimic clip in pybullet_data (`humanoid3d_walk`).
+        path: a motion file of any kind in `formats.FORMATS`, or the bare name of a DeepMimic clip in
+            pybullet_data (`humanoid3d_walk`).
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
+        stated: what the user says of the file because the file does not.
 
     Raises:
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
     """
-    file = _find(path)
-    data = _bytes(file)
-    whole = _parse(data, file)
+    file = find_motion(path)
+    data = read_bytes(file)
+    whole = parse_motion(data, file, stated)
     joints = map_joints(whole, str(file))
     scale = infer_scale(whole, joints, str(file))
     source, warnings = _prepared(whole, time_range, str(file))
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range))
+    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, stated))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character), start_s=source.start_s)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
@@ -106,7 +108,7 @@ def load_motion(
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
-        joints=named_joints(source, joints),
+        joints={part: source.labels.get(name, name) for part, name in named_joints(source, joints).items()},
         warnings=(
             *source.warnings,
             *warnings,
@@ -114,43 +116,6 @@ def load_motion(
             *_side_warnings(body),
             *_ground_warnings(clip, character),
         ),
-    )
-
-
-def _find(path: Path | str) -> Path:
-    file = Path(path)
-    if file.is_file():
-        return file
-    folder = deepmimic_directory()
-    if folder is not None and file.name == str(path):
-        for name in (file.name, f"{file.name}.txt", f"humanoid3d_{file.name}.txt"):
-            if (folder / name).is_file():
-                return folder / name
-    if file.is_dir():
-        raise MotionFileError(f"{path}: is a folder; give a .bvh or a DeepMimic .txt file")
-    hint = "" if folder is not None else "; DeepMimic's clips are found by name once pybullet is installed"
-    raise MotionFileError(f"{path}: no such file{hint}")
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise MotionFileError(f"{file}: cannot be read ({error.strerror or error})") from error
-
-
-def _parse(data: bytes, file: Path) -> SourceMotion:
-    """Chooses the reader by what the file holds."""
-    text = data.decode("utf-8-sig", errors="replace")
-    start = text.lstrip()[:20].upper()
-    if start.startswith("HIERARCHY"):
-        return parse_bvh(text, str(file), file.stem)
-    if start.startswith("{"):
-        return parse_deepmimic(text, str(file), file.stem)
-    if file.suffix.lower() == ".bvh":
-        return parse_bvh(text, str(file), file.stem)
-    raise MotionFileError(
-        f"{file}: not a motion file; allowed are BVH (begins with HIERARCHY) and DeepMimic JSON (begins with '{{')"
     )
 
 
@@ -168,10 +133,13 @@ def _prepared(
 
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
     start_s, end_s = time_range
-    length = (len(source) - 1) / source.fps
-    if not 0.0 <= start_s < end_s or start_s >= length:
-        raise MotionFileError(f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from 0 to {length:g} s")
-    return round(start_s * source.fps), round(min(end_s, length) * source.fps) + 1
+    first, length = source.start_s, (len(source) - 1) / source.fps
+    if not 0.0 <= start_s < end_s or not start_s < first + length or end_s <= first:
+        raise MotionFileError(
+            f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {first + length:g} s"
+        )
+    start = max(start_s - first, 0.0)
+    return round(start * source.fps), round(min(end_s - first, length) * source.fps) + 1
 
 
 def _starts_with_calibration_pose(source: SourceMotion) -> bool:
@@ -190,7 +158,12 @@ def _leg(character: Character) -> float:
 
 
 def _provenance(
-    file: Path, data: bytes, source: SourceMotion, scale: Scale, time_range: tuple[float, float] | None
+    file: Path,
+    data: bytes,
+    source: SourceMotion,
+    scale: Scale,
+    time_range: tuple[float, float] | None,
+    stated: Stated,
 ) -> dict[str, object]:
     return {
         "file": file.name,
@@ -200,6 +173,7 @@ def _provenance(
         "unit": scale.unit,
         "up": scale.up,
         "time_range_s": None if time_range is None else list(time_range),
+        "stated": stated.as_json(),
     }
 
 

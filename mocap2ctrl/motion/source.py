@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,11 +23,13 @@ class SourceMotion:
         positions: (T, N, 3) world positions.
         orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
         fps: frames a second.
-        format: `bvh` or `deepmimic`.
+        format: kind of file, as in `formats.FORMATS`.
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
-        start_s: time of the first frame in the file, seconds.
+        start_s: time of the first frame, seconds; not 0 where the file begins before the body is seen, or was cut.
+        guessed: names of joints that the file does not tell, put where they are at rest.
+        labels: what the file calls a joint, or the markers that tell it, where that is not the joint's name.
         warnings: what the reader had to overlook.
     """
 
@@ -43,6 +46,8 @@ class SourceMotion:
     up: str | None = None
     unit_m: float | None = None
     start_s: float = 0.0
+    guessed: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.contacts import foot_contacts
+from mocap2ctrl.motion.formats import TITLES
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.inspection import Figure, Inspection
@@ -24,7 +25,6 @@ from mocap2ctrl.types import Array
 PANEL_PX = 398
 COLUMNS, POSES = 4, 8
 JOINT, JOINT_RIM = (255, 224, 50), (20, 22, 26)
-FORMATS = {"bvh": "BVH", "deepmimic": "DeepMimic"}
 
 
 def motion_inspection(
@@ -84,7 +84,7 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
     clip = loaded.clip
     return {
         "File": {
-            "format": FORMATS.get(loaded.kind, loaded.kind),
+            "format": TITLES[loaded.kind],
             "unit": loaded.unit,
             "up axis": loaded.up,
             "frames": f"{len(clip)}, {clip.fps:.4g} a second",
