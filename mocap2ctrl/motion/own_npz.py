@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
 import zipfile
-import zlib
 from collections.abc import Set
 from pathlib import Path
 
@@ -20,8 +18,6 @@ from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.types import Array
 
 MAX_ARRAY_BYTES = 1 << 28
-_DAMAGE = (OSError, EOFError, NotImplementedError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged archive raises, beside ValueError."""
 OWN, SMPL = "hinge_names", "poses"
 """Entries by which a clip of ours, and one of the SMPL family (AMASS), are told from archives of masks."""
 
@@ -45,7 +41,9 @@ def read_own_npz(path: Path, name: str) -> SourceMotion:
         _check_archive(path)
         character = read_body(path)
         clip = read_motion(path, character)
-    except (*_DAMAGE, ValueError) as error:
+    except MotionFileError:
+        raise
+    except Exception as error:  # a damaged archive raises many kinds
         raise MotionFileError(f"{path}: not a readable .npz; it is damaged or cut off") from error
     positions, orientations = clip_frames(character, clip)
     names = [segment.name for segment in character.segments]
