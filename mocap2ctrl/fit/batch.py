@@ -1,19 +1,22 @@
-"""Algorithm 2: CMA-ES over the free parameters of problems with fixed structure, several side by side."""
+"""Algorithm 2: searches over the free parameters of problems with fixed structure, several side by side.
+
+CMA-ES, as in the paper, and descents by Gauss and Newton's way from where it arrived, ours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.fit.cmaes import Search
-from mocap2ctrl.fit.judgement import TERMS, Judgement
+from mocap2ctrl.fit.descent import Descent
+from mocap2ctrl.fit.judgement import TERMS, Judgement, Task
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, decode
-from mocap2ctrl.fit.worker import Task
 from mocap2ctrl.objective.terms import Objective
 from mocap2ctrl.types import Array
 
@@ -52,12 +55,14 @@ class BatchResult:
         controller: the best found.
         cost: its E over the problem's window.
         terms: its unweighted terms by name.
+        z: (N,) its normalised parameters.
     """
 
     problem: Problem
     controller: Controller
     cost: float
     terms: dict[str, float]
+    z: Array
 
 
 def optimise(
@@ -68,11 +73,34 @@ def optimise(
     first_sigma: float,
     on_generation: Callable[[Generation], None],
 ) -> list[BatchResult]:
-    """Runs a search for each problem; their populations share the workers (Algorithm 2, lines 8-18)."""
+    """Runs CMA-ES for each problem; their populations share the workers (Algorithm 2, lines 8-18)."""
     searches = [
-        _ProblemSearch(pool.evaluator, problem, rng, first_sigma) for problem, rng in zip(problems, rngs, strict=True)
+        _Evolution(pool.evaluator, problem, rng, first_sigma) for problem, rng in zip(problems, rngs, strict=True)
     ]
+    return _run(pool, searches, generations, on_generation)
 
+
+def descend(
+    pool: EvaluationPool,
+    problems: Sequence[Problem],
+    starts: Sequence[Array],
+    rngs: Sequence[np.random.Generator],
+    steps: int,
+    on_generation: Callable[[Generation], None],
+) -> list[BatchResult]:
+    """Descends so many steps from normalised parameters (N,) of each problem; each step is two populations."""
+    searches = [
+        _Slope(pool.evaluator, problem, start, rng) for problem, start, rng in zip(problems, starts, rngs, strict=True)
+    ]
+    return _run(pool, searches, 2 * steps, on_generation)
+
+
+def _run(
+    pool: EvaluationPool,
+    searches: Sequence[_ProblemSearch],
+    generations: int,
+    on_generation: Callable[[Generation], None],
+) -> list[BatchResult]:
     def settled(number: int) -> None:
         leader = min(searches, key=lambda search: search.best_after(number).cost)
         cost, _, terms = leader.best_after(number)
@@ -95,34 +123,37 @@ def weights_of(objective: Objective) -> Array:
 
 
 class _Best(NamedTuple):
-    """The best parameter vector so far, its cost and its unweighted terms."""
+    """The best normalised parameters so far, their cost and their unweighted terms."""
 
     cost: float
-    values: Array
+    z: Array
     terms: Array
 
 
 class _ProblemSearch:
     """The search of one problem; see `fit.round.Asker`."""
 
-    def __init__(self, evaluator: Evaluator, problem: Problem, rng: np.random.Generator, first_sigma: float) -> None:
+    def __init__(self, evaluator: Evaluator, problem: Problem) -> None:
         self.problem = problem
         self._character, self._prior = evaluator.engine.character, evaluator.prior
         self._weights = weights_of(evaluator.objective)
         self._spec = evaluator.spec(problem)
-        self._search = Search(len(self._spec), rng, first_sigma)
         self._asked = np.zeros((0, len(self._spec)))
         self._bests: list[_Best] = []
 
     def ask(self) -> Task:
         """The next population."""
-        self._asked = self._spec.values(self._search.ask())
-        return self.problem, self._asked
+        self._asked, residuals = self._next()
+        return Task(self.problem, self._spec.values(self._asked), residuals)
+
+    def digest(self, judgement: Judgement) -> Judgement:
+        """What of an answer is kept."""
+        return judgement
 
     def tell(self, judgement: Judgement) -> None:
         """What it came to."""
-        costs = judgement.terms[:, : len(self._weights)] @ self._weights
-        self._search.tell(costs)
+        costs = self._costs(judgement)
+        self._hear(costs, judgement)
         j = int(np.argmin(costs))
         found = _Best(float(costs[j]), self._asked[j], judgement.terms[j])
         best = self._bests[-1] if self._bests else found
@@ -134,9 +165,54 @@ class _ProblemSearch:
 
     def result(self) -> BatchResult:
         """The best of all."""
-        cost, values, terms = self._bests[-1]
-        controller = decode(self.problem, self._spec.feasible(values), self._character, self._prior, self._spec)
-        return BatchResult(self.problem, controller, cost, _named(terms))
+        cost, z, terms = self._bests[-1]
+        values = self._spec.feasible(self._spec.values(z))
+        controller = decode(self.problem, values, self._character, self._prior, self._spec)
+        return BatchResult(self.problem, controller, cost, _named(terms), z)
+
+    def _costs(self, judgement: Judgement) -> Array:
+        return np.asarray(judgement.terms[:, : len(self._weights)] @ self._weights)
+
+    def _next(self) -> tuple[Array, bool]:
+        """(P, N) normalised parameters, and whether residuals are wanted."""
+        raise NotImplementedError
+
+    def _hear(self, costs: Array, judgement: Judgement) -> None:
+        raise NotImplementedError
+
+
+class _Evolution(_ProblemSearch):
+    """CMA-ES."""
+
+    def __init__(self, evaluator: Evaluator, problem: Problem, rng: np.random.Generator, first_sigma: float) -> None:
+        super().__init__(evaluator, problem)
+        self._search = Search(len(self._spec), rng, first_sigma)
+
+    def _next(self) -> tuple[Array, bool]:
+        return self._search.ask(), False
+
+    def _hear(self, costs: Array, judgement: Judgement) -> None:
+        self._search.tell(costs)
+
+
+class _Slope(_ProblemSearch):
+    """A descent."""
+
+    def __init__(self, evaluator: Evaluator, problem: Problem, start: Array, rng: np.random.Generator) -> None:
+        super().__init__(evaluator, problem)
+        self._search = Descent(start, rng)
+
+    def digest(self, judgement: Judgement) -> Judgement:
+        if judgement.residuals is None:
+            return judgement
+        steps = self._search.steps(self._costs(judgement), judgement.residuals)
+        return replace(judgement, residuals=None, steps=steps)
+
+    def _next(self) -> tuple[Array, bool]:
+        return self._search.ask()
+
+    def _hear(self, costs: Array, judgement: Judgement) -> None:
+        self._search.tell(costs, judgement.steps)
 
 
 def _named(terms: Array) -> dict[str, float]:

@@ -12,6 +12,9 @@ from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.track.tracker import TRACK_BUDGETS, TrackConfig
 
 Table = Spreads | Weights | TrackConfig
+EVOLVING = 4
+"""Generations of CMA-ES alone, as a multiple of those before a descent."""
+
 METHODS = ("incremental", "batch", "growth")
 
 
@@ -36,6 +39,8 @@ class FitConfig:
         fps: frames a second that the objective looks at; a divisor of 120.
         stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.
         generations: of CMA-ES in each optimisation of a stage.
+        descents: steps of a Gauss-Newton descent from where each CMA-ES has arrived; 0 for none. `batch` and `growth` take none,
+            and four times as many generations.
         starts: optimisations with different seeds when a state is added; the best is kept.
         free_states: how many of the last states a stage optimises.
         try_without: also re-optimise each stage without a new state, once, and keep the smaller structure if it is as good.
@@ -50,7 +55,8 @@ class FitConfig:
     seed: int = 1
     fps: float = 30.0
     stage_s: float = 0.2
-    generations: int = 120
+    generations: int = 30
+    descents: int = 12
     starts: int = 2
     free_states: int = 2
     try_without: bool = True
@@ -67,6 +73,7 @@ class FitConfig:
             ("fps", "a divisor of 120 from 10 to 120", 10 <= self.fps <= 120 and (120 / self.fps) % 1 == 0),
             ("stage_s", "0.1 to 1 s", 0.1 <= self.stage_s <= 1.0),
             ("generations", "1 or more", self.generations >= 1),
+            ("descents", "0 or more", self.descents >= 0),
             ("starts", "1 or more", self.starts >= 1),
             ("free_states", "1 or more", self.free_states >= 1),
             ("first_sigma", "more than 0", self.first_sigma > 0),
@@ -83,11 +90,15 @@ class FitConfig:
                 if not low <= value < float("inf"):
                     raise ConfigError(f"{table}.{name} is {value!r}; allowed is {allowed}")
 
+    def evolving(self) -> FitConfig:
+        """The same with CMA-ES alone, as in the paper."""
+        return replace(self, generations=EVOLVING * self.generations, descents=0)
+
 
 BUDGETS: Mapping[str, FitConfig] = {
-    "quick": FitConfig(generations=60, starts=1, try_without=False, tracking=TRACK_BUDGETS["quick"]),
+    "quick": FitConfig(generations=20, descents=8, starts=1, try_without=False, tracking=TRACK_BUDGETS["quick"]),
     "default": FitConfig(tracking=TRACK_BUDGETS["default"]),
-    "thorough": FitConfig(generations=300, starts=3, tracking=TRACK_BUDGETS["thorough"]),
+    "thorough": FitConfig(generations=60, descents=24, starts=4, tracking=TRACK_BUDGETS["thorough"]),
 }
 
 

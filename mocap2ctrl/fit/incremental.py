@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
-from mocap2ctrl.fit.batch import BatchResult, Generation, optimise
+from mocap2ctrl.fit.batch import BatchResult, Generation, descend, optimise
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, mean_terms, state_entry_snapshots
@@ -81,18 +81,31 @@ def grow(
         if index > 0 and config.try_without:
             problems.append(last_states_problem(evaluator, controller, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
-        results = optimise(
-            pool,
-            problems,
-            rngs,
-            config.generations,
-            config.first_sigma,
-            lambda g: on_generation(replace(g, stages=len(ends))),
-        )
+        results = search(pool, problems, rngs, config, lambda g: on_generation(replace(g, stages=len(ends))))
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
         added = index > 0 and len(controller.states) > previous
         yield Stage(index, len(ends), end / fps, controller, cost, added)
+
+
+def search(
+    pool: EvaluationPool,
+    problems: Sequence[Problem],
+    rngs: Sequence[np.random.Generator],
+    config: FitConfig,
+    on_generation: Callable[[Generation], None],
+) -> list[BatchResult]:
+    """CMA-ES for each problem (Algorithm 2), and a descent from where it arrives, which is not the paper's."""
+    planned = config.generations + 2 * config.descents
+
+    def tell(generation: Generation, begun: int) -> None:
+        on_generation(replace(generation, generation=begun + generation.generation, generations=planned))
+
+    evolved = optimise(pool, problems, rngs, config.generations, config.first_sigma, lambda g: tell(g, 0))
+    if config.descents == 0:
+        return evolved
+    arrived = [result.z for result in evolved]
+    return descend(pool, problems, arrived, rngs, config.descents, lambda g: tell(g, config.generations))
 
 
 def with_new_state(controller: Controller, guess: GuessState, begin_s: float, end_s: float) -> Controller:

@@ -31,11 +31,12 @@ class Journal:
         recorded: how many evaluations it held when it was opened.
     """
 
-    FORMAT = 3
+    FORMAT = 4
     MAGIC = b"mocap2ctrl journal %d\n" % FORMAT
     ANY_MAGIC = re.compile(rb"mocap2ctrl journal (\d+)\n")
     HEADER = struct.Struct("<II")
-    SEARCH = struct.Struct("<I")
+    SIZES = struct.Struct("<III")
+    """Of a record: number of the search, evaluations, and steps that follow from them."""
 
     def __init__(self, path: Path, key: bytes, resume: bool) -> None:
         """Opens the journal at `path`; without `resume` it begins anew.
@@ -47,10 +48,10 @@ class Journal:
         self._path = path
         head = self.MAGIC + key.hex().encode() + b"\n"
         records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
-        self.recorded = sum(len(rows) for _, rows in records)
-        self._untold: defaultdict[int, deque[Array]] = defaultdict(deque)
-        for search, rows in records:
-            self._untold[search].append(rows)
+        self.recorded = sum(len(judgement) for _, judgement in records)
+        self._untold: defaultdict[int, deque[Judgement]] = defaultdict(deque)
+        for search, judgement in records:
+            self._untold[search].append(judgement)
         # Unbuffered, so that after a failed write nothing waits to fail again on closing.
         self._file = open(path, "r+b" if path.exists() else "x+b", buffering=0)  # noqa: SIM115  # lives as long as the fit
         if not claim(self._file):
@@ -71,17 +72,18 @@ class Journal:
         """
         if not self._untold[search]:
             return None
-        rows = self._untold[search].popleft()
-        if len(rows) != size:
+        judgement = self._untold[search].popleft()
+        if len(judgement) != size:
             raise CaptureError(
-                f"{self._path}: a record has {len(rows)} costs where {size} were asked for; use --overwrite"
+                f"{self._path}: a record has {len(judgement)} costs where {size} were asked for; use --overwrite"
             )
-        return Judgement(rows[:, :-1], rows[:, -1] != 0)
+        return judgement
 
     def append(self, search: int, judgement: Judgement) -> None:
-        """Adds a record of search number `search`; it is in the operating system's hands when this returns."""
+        """Adds a record of search number `search`, without residuals; it is in the operating system's hands when this returns."""
         rows = np.column_stack([judgement.terms, judgement.diverged])
-        payload = self.SEARCH.pack(search) + np.ascontiguousarray(rows, dtype="<f8").tobytes()
+        steps = np.empty((0, 0)) if judgement.steps is None else judgement.steps
+        payload = self.SIZES.pack(search, len(rows), len(steps)) + _bytes(rows) + _bytes(steps)
         self._write(self.HEADER.pack(len(payload), zlib.crc32(payload)) + payload)
 
     def close(self) -> None:
@@ -95,7 +97,7 @@ class Journal:
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
 
-    def _recorded(self, head: bytes) -> tuple[list[tuple[int, Array]], int]:
+    def _recorded(self, head: bytes) -> tuple[list[tuple[int, Judgement]], int]:
         """The whole records of the file and where they end; none where a crash cut the head short."""
         data, folder = self._path.read_bytes(), self._path.parent.parent
         if data.startswith(head):
@@ -114,15 +116,27 @@ class Journal:
         return [], len(head)
 
     @classmethod
-    def _read(cls, data: bytes, offset: int) -> tuple[list[tuple[int, Array]], int]:
+    def _read(cls, data: bytes, offset: int) -> tuple[list[tuple[int, Judgement]], int]:
         records = []
         while offset + cls.HEADER.size <= len(data):
             size, checksum = cls.HEADER.unpack_from(data, offset)
             payload = data[offset + cls.HEADER.size : offset + cls.HEADER.size + size]
             if size == 0 or len(payload) < size or zlib.crc32(payload) != checksum:
                 break  # zeros after a power failure look like an empty record
-            (search,) = cls.SEARCH.unpack_from(payload)
-            rows = np.frombuffer(payload, "<f8", offset=cls.SEARCH.size).reshape(-1, COLUMNS).copy()
-            records.append((search, rows))
+            records.append(cls._record(payload))
             offset += cls.HEADER.size + size
         return records, offset
+
+    @classmethod
+    def _record(cls, payload: bytes) -> tuple[int, Judgement]:
+        """The number of a search, and what one of its populations came to."""
+        search, evaluations, count = cls.SIZES.unpack_from(payload)
+        numbers = np.frombuffer(payload, "<f8", offset=cls.SIZES.size).copy()
+        rows, steps = np.split(numbers, [evaluations * COLUMNS])
+        rows = rows.reshape(evaluations, COLUMNS)
+        kept = steps.reshape(count, -1) if count else None
+        return search, Judgement(rows[:, :-1], rows[:, -1] != 0, steps=kept)
+
+
+def _bytes(numbers: Array) -> bytes:
+    return np.ascontiguousarray(numbers, dtype="<f8").tobytes()

@@ -11,12 +11,12 @@ from typing import Any
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import Judgement, judge
+from mocap2ctrl.fit.judgement import Judgement, Task, judge
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.round import Asker, Round
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
-from mocap2ctrl.fit.worker import Answer, Task, refuse_other_versions, work
+from mocap2ctrl.fit.worker import Answer, refuse_other_versions, work
 from mocap2ctrl.types import Array
 
 LOOK_EVERY_S = 2.0
@@ -40,6 +40,9 @@ class _Question:
 
     def ask(self) -> Task:
         return self._task
+
+    def digest(self, judgement: Judgement) -> Judgement:
+        return judgement
 
     def tell(self, judgement: Judgement) -> None:
         self.answer = judgement
@@ -102,10 +105,10 @@ class EvaluationPool:
         """
 
         def settled(number: int, tasks: list[Task], judgements: list[Judgement]) -> None:
-            for search, ((problem, values), judgement) in enumerate(zip(tasks, judgements, strict=True)):
+            for search, (task, judgement) in enumerate(zip(tasks, judgements, strict=True)):
                 self.evaluations += len(judgement)
                 self.diverged += int(judgement.diverged.sum())
-                self._witness(problem, values, judgement, number, search)
+                self._witness(task.problem, task.values, judgement, number, search)
             on_generation(number)
 
         journal = self._journal
@@ -162,7 +165,7 @@ class EvaluationPool:
     def _alone(self, round_: Round) -> None:
         while round_.todo:
             piece = round_.todo.popleft()
-            round_.found(piece, judge(self.evaluator, *piece.task))
+            round_.found(piece, judge(self.evaluator, piece.task))
             round_.make_all()
 
     def _hand_out(self, executor: Executor, round_: Round) -> None:

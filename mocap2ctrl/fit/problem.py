@@ -25,6 +25,7 @@ from mocap2ctrl.control.controller import (
 from mocap2ctrl.control.law import Program
 from mocap2ctrl.control.parameters import Parameter, ParameterSpec
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.objective.residuals import residuals
 from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.objective.terms import Objective, TermValue
 from mocap2ctrl.prior.pca import IdentityPrior, Prior
@@ -313,13 +314,22 @@ class Evaluator:
         """Cost terms of parameter vectors (P, N), which need not be feasible."""
         return self.judge(problem, values)[0]
 
-    def judge(self, problem: Problem, values: npt.ArrayLike) -> tuple[tuple[TermValue, ...], npt.NDArray[np.bool_]]:
-        """Cost terms of parameter vectors (P, N), which need not be feasible, and which simulations diverged, (P,)."""
+    def judge(
+        self, problem: Problem, values: npt.ArrayLike, *, with_residuals: bool = False
+    ) -> tuple[tuple[TermValue, ...], npt.NDArray[np.bool_], Array | None]:
+        """Cost terms of parameter vectors (P, N), which need not be feasible, which simulations diverged, (P,), and residuals.
+
+        These, (P, R), are of all engines side by side: the sum of their squares is what is a sum of squares in the mean cost.
+        """
         x = np.asarray(values, float)
         spec = self.spec(problem)
         runs, penalty = list(self.simulate(problem, spec, spec.feasible(x))), spec.penalty(x)
         found = [self.objective.terms(rollouts, penalty, problem.first_frame, problem.end_frame) for rollouts in runs]
-        return mean_terms(found), runs[0].diverged
+        return mean_terms(found), runs[0].diverged, self._residuals(problem, runs) if with_residuals else None
+
+    def _residuals(self, problem: Problem, runs: Sequence[Rollouts]) -> Array:
+        parts = [residuals(self.objective, rollouts, problem.first_frame, problem.end_frame) for rollouts in runs]
+        return np.asarray(np.concatenate(parts, axis=1) / np.sqrt(len(parts)))
 
 
 def mean_terms(found: Sequence[tuple[TermValue, ...]]) -> tuple[TermValue, ...]:

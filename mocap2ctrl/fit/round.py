@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from mocap2ctrl.fit.judgement import Judgement, joined, portions
-from mocap2ctrl.fit.worker import Task
+from mocap2ctrl.fit.judgement import Judgement, Task, joined, portions
 
 AHEAD = 1
 """Generations that a search may be ahead of the slowest, so that all end at about the same time."""
@@ -17,7 +16,10 @@ class Asker(Protocol):
     """A search that asks what its next population comes to, and is told."""
 
     def ask(self) -> Task:
-        """Problem and parameter vectors (P, N) of the next population. Every `ask` is followed by one `tell`."""
+        """The next population. Every `ask` is followed by one `tell`."""
+
+    def digest(self, judgement: Judgement) -> Judgement:
+        """What of an answer is to be kept, and told: the same, or, of residuals, the steps that follow from them."""
 
     def tell(self, judgement: Judgement) -> None:
         """What the population that was asked of last came to."""
@@ -88,15 +90,15 @@ class Round:
         if not ready:
             return False
         search = min(ready, key=lambda i: len(self._populations[i]))
-        problem, values = self._searches[search].ask()
-        self._populations[search].append((problem, values))
-        known = self._known(search, len(values))
+        task = self._searches[search].ask()
+        self._populations[search].append(task)
+        known = self._known(search, len(task.values))
         if known is not None:
             self._tell(search, known)
             return True
-        parts = portions(len(values))
+        parts = portions(len(task.values))
         self._parts[search] = [None] * len(parts)
-        self.todo.extend(Piece(search, k, (problem, values[part])) for k, part in enumerate(parts))
+        self.todo.extend(Piece(search, k, task._replace(values=task.values[part])) for k, part in enumerate(parts))
         return True
 
     def make_all(self) -> None:
@@ -110,7 +112,7 @@ class Round:
         parts[piece.part] = judgement
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            whole = joined(known)
+            whole = self._searches[piece.search].digest(joined(known))
             self._on_told(piece.search, whole)
             self._tell(piece.search, whole)
 

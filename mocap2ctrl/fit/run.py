@@ -168,7 +168,7 @@ def _stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Gen
     def go_on(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
         return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
 
-    config = capture.config
+    config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
     held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
     guess = go_on if config.method == "growth" else follow
     method = _batch if config.method == "batch" else grow

@@ -46,7 +46,7 @@ class Sharing:
                     continue
                 if round_.todo:
                     piece = round_.todo.popleft()
-                    round_.found(piece, judge(self._evaluator, *piece.task))
+                    round_.found(piece, judge(self._evaluator, piece.task))
                 elif not running:
                     return
                 self._take_in(running, round_)

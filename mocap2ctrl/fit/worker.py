@@ -15,13 +15,9 @@ from threadpoolctl import threadpool_limits
 import mocap2ctrl
 from mocap2ctrl.compiled import source_digest
 from mocap2ctrl.errors import FitError
-from mocap2ctrl.fit.judgement import Judgement, judge
-from mocap2ctrl.fit.problem import Evaluator, Problem
+from mocap2ctrl.fit.judgement import Judgement, Task, judge
+from mocap2ctrl.fit.problem import Evaluator
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.types import Array
-
-Task = tuple[Problem, Array]
-"""A problem and parameter vectors (P, N)."""
 
 SETUPS_KEPT = 4
 """Evaluators that a worker keeps: a cluster may serve several fits."""
@@ -66,7 +62,7 @@ def work(key: str, task: Task, setup: EvaluationSetup | None = None) -> Answer:
         if setup is None:
             return Answer(None, versions=versions())
         _keep(key, setup)
-    judgement = judge(_kept.evaluators[key], *task)
+    judgement = judge(_kept.evaluators[key], task)
     return Answer(judgement, time.thread_time() - begun)
 
 

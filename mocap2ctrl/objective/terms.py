@@ -176,11 +176,20 @@ class Objective:
 
         Past the target's end the last frame is the reference.
         """
+        squared = 1e4 * mean_squared_distances(*self._markers_and_target(rollouts, first_frame, end_frame))
+        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+
+    def marker_errors(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
+        """(P, F, N, 3) metres from the target's markers to the simulated ones, in the frames of `marker_distances`."""
+        markers, target = self._markers_and_target(rollouts, first_frame, end_frame)
+        return np.asarray(markers - target)
+
+    def _markers_and_target(self, rollouts: Rollouts, first_frame: int, end_frame: int) -> tuple[Array, Array]:
+        """(P, F, N, 3) and (F, N, 3) world positions, metres."""
         rows = slice(first_frame - rollouts.first_frame, end_frame - rollouts.first_frame + 1)
         frames = np.minimum(np.arange(first_frame, end_frame + 1), len(self.target) - 1)
         markers = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], *self._markers)
-        squared = 1e4 * mean_squared_distances(markers, self.target.markers[frames])
-        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+        return markers, self.target.markers[frames]
 
     def predicted_drift(self, rollouts: Rollouts, first_frame: int, last_frame: int) -> Array:
         """(P, F) squared distance in cm^2 that the velocity error of the centre of mass makes in `HORIZON_S`.
@@ -188,15 +197,19 @@ class Objective:
         Ours, not the paper's: a window that ends in the right pose with the wrong momentum is a bad place to freeze a state,
         and only the next windows would tell. Velocities are differences between neighbouring frames.
         """
+        squared = 1e4 * np.sum(self.drift_errors(rollouts, first_frame, last_frame) ** 2, axis=-1)
+        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+
+    def drift_errors(self, rollouts: Rollouts, first_frame: int, last_frame: int) -> Array:
+        """(P, F, 3) metres that the velocity error of the centre of mass makes in `HORIZON_S`."""
         if last_frame <= first_frame:
-            return np.zeros((len(rollouts.positions), 1))
+            return np.zeros((len(rollouts.positions), 1, 3))
         rows = slice(first_frame - rollouts.first_frame, last_frame - rollouts.first_frame + 1)
         segments, places, masses = self._masses
         coms = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], segments, places)
         com = np.einsum("...sk,s->...k", coms, masses) / masses.sum()
         error = np.diff(com - self.target.com[first_frame : last_frame + 1], axis=1) * self.target.fps
-        squared = 1e4 * HORIZON_S**2 * np.sum(error**2, axis=-1)
-        return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
+        return np.asarray(HORIZON_S * error)
 
     def extra_contact_changes(self, rollouts: Rollouts) -> Array:
         """(P,) contact changes of the feet beyond one between consecutive state changes (E_contact of §5).

@@ -23,7 +23,7 @@ from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, Capture
 from mocap2ctrl.fit.divergence import replay_divergence
 from mocap2ctrl.fit.divergence_file import FOLDER, divergence_path, load_divergence, save_divergence
 from mocap2ctrl.fit.divergence_log import KEPT, DivergenceLog
-from mocap2ctrl.fit.judgement import Judgement, portions
+from mocap2ctrl.fit.judgement import Judgement, Task, portions
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitOutcome, fit_capture
@@ -266,6 +266,6 @@ def test_one_that_is_not_there_names_those_that_are(tmp_path: Path, wild: Wild) 
 def test_a_pool_without_a_witness_counts_too(wild: Wild) -> None:
     problem, values, judgement = wild.seen[0]
     with EvaluationPool(tiny_setup(wild.capture), 1) as pool:
-        (again,) = pool.evaluate([(problem, values)])
+        (again,) = pool.evaluate([Task(problem, values)])
     assert pool.diverged == int(judgement.diverged.sum())
     np.testing.assert_array_equal(again.terms, judgement.terms)

@@ -8,7 +8,6 @@ import resource
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,8 @@ from mocap2ctrl.prior.pca import PosePrior
 
 KEY = bytes(range(32))
 OTHER_KEY = bytes(32)
+FRONT = 20
+"""Bytes of a record before its numbers: length, checksum, search, evaluations, steps."""
 
 
 def costs(*sizes: int) -> list[Judgement]:
@@ -73,6 +74,21 @@ def test_tells_what_was_recorded_to_the_bit(path: Path) -> None:
     assert same(read(path, records), records)
 
 
+def test_steps_are_kept_in_the_place_of_residuals(path: Path) -> None:
+    """A population of neighbours, the steps that followed from it, and what these came to."""
+    rng = np.random.default_rng(1)
+    around, tried = costs(7, 3)
+    steps = rng.normal(size=(3, 6))
+    looked = replace(around, residuals=rng.normal(size=(7, 40)), steps=steps)
+    written(path, [looked, tried])
+    told = read(path, [looked, tried])
+    assert same(told, [around, tried])
+    assert told[0].residuals is None
+    assert told[0].steps is not None
+    assert told[0].steps.tobytes() == steps.tobytes()
+    assert told[1].steps is None
+
+
 def test_each_search_finds_its_own_in_whatever_order_they_were_recorded(path: Path) -> None:
     records = costs(2, 3, 4, 5)
     with contextlib.closing(Journal(path, KEY, resume=False)) as journal:
@@ -88,7 +104,7 @@ def test_cut_at_any_byte_it_tells_whole_records_only_and_goes_on(path: Path) -> 
     """Every length that a crash may leave, inside the head included."""
     records = costs(2, 3, 1)
     data = written(path, records)
-    ends = [len(data) - sum(len(r) * 8 * COLUMNS + 12 for r in records[i:]) for i in range(4)]
+    ends = [len(data) - sum(len(r) * 8 * COLUMNS + FRONT for r in records[i:]) for i in range(4)]
     for length in range(len(data) + 1):
         path.write_bytes(data[:length])
         whole = sum(length >= end for end in ends[1:])
@@ -105,7 +121,7 @@ def test_a_damaged_byte_ends_the_record_before_it(path: Path) -> None:
     records = costs(2, 3)
     data = written(path, records)
     head = len(Journal.MAGIC) + 2 * len(KEY) + 1
-    first_end = head + 12 + len(records[0]) * 8 * COLUMNS
+    first_end = head + FRONT + len(records[0]) * 8 * COLUMNS
     for offset in range(head, len(data)):
         damaged = bytearray(data)
         damaged[offset] ^= 0x41
@@ -131,10 +147,10 @@ def test_another_fit_s_journal_is_refused_and_left_alone(path: Path) -> None:
 
 
 def test_a_journal_of_another_format_is_refused_and_left_alone(path: Path) -> None:
-    """Format 2 did not say which search a record is of."""
-    data = written(path, costs(2)).replace(b"journal 3\n", b"journal 2\n", 1)
+    """Format 3 held no steps."""
+    data = written(path, costs(2)).replace(b"journal 4\n", b"journal 3\n", 1)
     path.write_bytes(data)
-    with pytest.raises(CaptureError, match=r"format 2.*format 3 only.*--overwrite"):
+    with pytest.raises(CaptureError, match=r"format 3.*format 4 only.*--overwrite"):
         Journal(path, KEY, resume=True)
     assert path.read_bytes() == data
 
@@ -269,15 +285,15 @@ def record_ends(journal: bytes) -> list[int]:
 
 def fit_size(journal: bytes) -> int:
     """Evaluations in a whole journal."""
-    ends = record_ends(journal)
-    return sum(end - begin - 12 for begin, end in pairwise(ends)) // (8 * COLUMNS)
+    begins = record_ends(journal)[:-1]
+    return sum(int.from_bytes(journal[begin + 12 : begin + 16], "little") for begin in begins)
 
 
 def every_kind_of_place(journal: bytes) -> list[int]:
     """Lengths at which a journal may have been cut off."""
     head, *ends = record_ends(journal)
     middle = ends[len(ends) // 2]
-    around = [middle + offset for offset in (-1, 0, 1, 4, 7, 8, 9, 12, 12 + 8 * COLUMNS)]
+    around = [middle + offset for offset in (-1, 0, 1, 4, 7, 8, 9, 12, FRONT, FRONT + 8 * COLUMNS)]
     draw = random.Random(5)
     return [0, 5, len(Journal.MAGIC), head - 1, head, head + 3, *around, len(journal) - 1, len(journal)] + [
         draw.randrange(len(journal)) for _ in range(3)

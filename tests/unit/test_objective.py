@@ -13,6 +13,7 @@ from mocap2ctrl.character.kinematics import marker_layout, points_world, segment
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.objective.residuals import residuals
 from mocap2ctrl.objective.target import MarkerTarget, joint_error, marker_target
 from mocap2ctrl.objective.terms import DIVERGED_CM2, HORIZON_S, Objective, TermValue, Weights, total
 from mocap2ctrl.simulation.engine import load_threshold_n
@@ -321,3 +322,33 @@ def test_joint_error_is_a_distance_in_cm() -> None:
     reference: Array = np.zeros((2, 3, 3))
     reference[1, 2] = [0.03, 0.0, 0.04]
     np.testing.assert_allclose(joint_error(simulated, reference), [[0, 0, 0], [0, 0, 5.0]])
+
+
+def wanderers(character: Character, clip: MotionClip) -> Rollouts:
+    """Three simulations: one near the clip, one that is far off and drifts, one that diverged half-way."""
+    one = rollouts_of(character, clip)
+    positions, orientations = np.tile(one.positions, (3, 1, 1, 1)), np.tile(one.orientations, (3, 1, 1, 1))
+    positions += np.random.default_rng(3).normal(0, 0.02, positions.shape)
+    positions[1] += 0.3 * np.arange(len(clip))[:, None, None]
+    positions[2, FRAMES // 2 :] = np.nan
+    tiled = {name: np.repeat(getattr(one, name), 3, axis=0) for name in ("load", "state", "diverged", "final")}
+    return replace(one, positions=positions, orientations=orientations, **tiled)
+
+
+@pytest.mark.parametrize("window", [(0, FRAMES - 1), (0, FRAMES + 2), (2, 7)])
+def test_squares_of_residuals_sum_to_the_cost(character: Character, clip: MotionClip, window: tuple[int, int]) -> None:
+    """All but penalties and contacts, under uneven weights, past the end of the evidence, and where simulations diverge."""
+    held = MotionClip(
+        clip.name,
+        clip.fps,
+        *(
+            np.concatenate([a, a[-1:], a[-1:], a[-1:]])
+            for a in (clip.root_position, clip.root_orientation, clip.angles)
+        ),
+    )
+    weighed = Objective(character, marker_target(character, clip), Weights(markers=0.7, velocity=1.3, stability=0.4))
+    longer = wanderers(character, clip if window[1] < FRAMES else held)
+    found = residuals(weighed, longer, *window)
+    terms = {term.name: term for term in weighed.terms(longer, np.zeros(3), *window)}
+    expected = sum(terms[name].weight * terms[name].value for name in ("markers", "velocity", "stability"))
+    np.testing.assert_allclose(np.sum(found**2, axis=1), expected, rtol=1e-9)

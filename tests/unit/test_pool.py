@@ -26,7 +26,7 @@ from mocap2ctrl.fit import worker
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.journal import Journal
-from mocap2ctrl.fit.judgement import LARGE, SMALL, TERMS, Judgement, portions
+from mocap2ctrl.fit.judgement import LARGE, SMALL, TERMS, Judgement, Task, portions
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, fit_capture
@@ -70,9 +70,9 @@ def test_warming_up_compiles_what_evaluations_need(setup: EvaluationSetup, probl
     with EvaluationPool(setup, 1) as pool:
         closed_loop.compile_closed_loop(pool.evaluator.engine)
         compiled = list(mujoco_loop._loop.signatures)
-        pool.evaluate([(problem, samples(pool, problem, 3))])
+        pool.evaluate([Task(problem, samples(pool, problem, 3))])
         fixed = replace(problem, free_start=False)
-        pool.evaluate([(fixed, samples(pool, fixed, 1))])
+        pool.evaluate([Task(fixed, samples(pool, fixed, 1))])
     assert list(mujoco_loop._loop.signatures) == compiled
 
 
@@ -84,7 +84,7 @@ def samples(pool: EvaluationPool, problem: Problem, count: int, seed: int = 0) -
     return spec.values(z)
 
 
-def terms_of(pool: EvaluationPool, job: tuple[Problem, Array]) -> Array:
+def terms_of(pool: EvaluationPool, job: Task) -> Array:
     return pool.evaluate([job])[0].terms
 
 
@@ -95,22 +95,24 @@ def workers() -> list[int]:
 def test_workers_do_not_change_a_bit(setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem) -> None:
     """Populations of several sizes, several problems at once; chunks that do not divide evenly."""
     with EvaluationPool(setup, 1) as one:
-        jobs = [(problem, samples(one, problem, n, seed=n)) for n in (1, LARGE, 5 * LARGE + 1)]
+        jobs = [Task(problem, samples(one, problem, n, seed=n), n > 1) for n in (1, LARGE, 5 * LARGE + 1)]
         alone = [terms_of(one, job) for job in jobs]
-        together = [judgement.terms for judgement in one.evaluate(jobs)]
+        together = one.evaluate(jobs)
         assert workers() == []
-    parallel = [judgement.terms for judgement in two_workers.evaluate(jobs)]
-    for a, b, c, (_, values) in zip(alone, together, parallel, jobs, strict=True):
-        assert a.shape == (len(values), len(TERMS))
-        np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(a, c)
+    parallel = two_workers.evaluate(jobs)
+    for a, b, c, job in zip(alone, together, parallel, jobs, strict=True):
+        assert a.shape == (len(job.values), len(TERMS))
+        np.testing.assert_array_equal(a, b.terms)
+        np.testing.assert_array_equal(a, c.terms)
+        assert (b.residuals is not None) == job.residuals
+        np.testing.assert_array_equal(b.residuals, c.residuals)
 
 
 def test_a_vector_s_cost_does_not_depend_on_its_neighbours(setup: EvaluationSetup, problem: Problem) -> None:
     """Nothing leaks from one simulation into the next, not even a solver's warm start."""
     with EvaluationPool(setup, 1) as pool:
         values = samples(pool, problem, 9)
-        forward, backward = terms_of(pool, (problem, values)), terms_of(pool, (problem, values[::-1]))
+        forward, backward = terms_of(pool, Task(problem, values)), terms_of(pool, Task(problem, values[::-1]))
     np.testing.assert_array_equal(forward, backward[::-1])
     assert len(np.unique(forward[:, 0])) == 9
 
@@ -120,7 +122,7 @@ def test_terms_are_those_of_the_objective(setup: EvaluationSetup, problem: Probl
         values = samples(pool, problem, 4)
         terms = pool.evaluator.terms(problem, values)
         assert tuple(t.name for t in terms) == TERMS
-        np.testing.assert_array_equal(terms_of(pool, (problem, values)), np.array([t.value for t in terms]).T)
+        np.testing.assert_array_equal(terms_of(pool, Task(problem, values)), np.array([t.value for t in terms]).T)
         assert pool.evaluations == 4
 
 
@@ -151,7 +153,7 @@ def test_each_worker_makes_its_evaluator_once_whatever_the_executor(
     with threadpool_limits(limits=1), EvaluationPool(setup, 1) as one, EvaluationPool(setup, Threads(3)) as pool:
         values = samples(one, problem, 60)
         for _ in range(4):
-            np.testing.assert_array_equal(terms_of(pool, (problem, values)), terms_of(one, (problem, values)))
+            np.testing.assert_array_equal(terms_of(pool, Task(problem, values)), terms_of(one, Task(problem, values)))
     own = threading.current_thread().name
     others = [name for name in made if name != own]
     assert made.count(own) == 2
@@ -161,7 +163,7 @@ def test_each_worker_makes_its_evaluator_once_whatever_the_executor(
 
 def test_a_worker_forgets_the_setups_of_long_ago(setup: EvaluationSetup, problem: Problem) -> None:
     """What a cluster's worker keeps of the fits it has served does not grow."""
-    task = (problem, samples(EvaluationPool(setup, 1), problem, 1))
+    task = Task(problem, samples(EvaluationPool(setup, 1), problem, 1))
     with threadpool_limits(limits=1):
         answers = [worker.work(f"fit {i}", task, setup) for i in range(worker.SETUPS_KEPT + 1)]
     assert all(answer.judgement is not None for answer in answers)
@@ -182,11 +184,11 @@ def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: Eva
         EvaluationPool(setup, 1, journal) as pool,
     ):
         values = samples(pool, problem, 5)
-        told = pool.evaluate([(problem, values[:2]), (problem, values[2:])])
+        told = pool.evaluate([Task(problem, values[:2]), Task(problem, values[2:])])
         np.testing.assert_array_equal(np.concatenate([t.terms for t in told]), made_up)
         assert [t.diverged.tolist() for t in told] == [[False, True], [False, True, True]]
         assert pool.diverged == 3
-        real = terms_of(pool, (problem, values))
+        real = terms_of(pool, Task(problem, values))
         assert not np.any(real[:, 0] == made_up[:, 0])
         assert pool.evaluations == 10
         assert pool.diverged == 3
@@ -198,18 +200,18 @@ def test_a_worker_killed_while_idle_is_replaced(
     setup: EvaluationSetup, two_workers: EvaluationPool, problem: Problem
 ) -> None:
     values = samples(two_workers, problem, 30)
-    before = terms_of(two_workers, (problem, values))
+    before = terms_of(two_workers, Task(problem, values))
     os.kill(workers()[0], signal.SIGKILL)
-    np.testing.assert_array_equal(terms_of(two_workers, (problem, values)), before)
+    np.testing.assert_array_equal(terms_of(two_workers, Task(problem, values)), before)
 
 
 def test_a_worker_killed_at_work_is_replaced(two_workers: EvaluationPool, problem: Problem) -> None:
     values = np.tile(samples(two_workers, problem, 30), (20, 1))
-    before = terms_of(two_workers, (problem, values[:30]))
+    before = terms_of(two_workers, Task(problem, values[:30]))
     victim = workers()[0]
     killer = threading.Timer(0.2, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    during = terms_of(two_workers, (problem, values))
+    during = terms_of(two_workers, Task(problem, values))
     killer.join()
     assert victim not in workers()
     np.testing.assert_array_equal(during, np.tile(before, (20, 1)))
@@ -231,7 +233,7 @@ def test_workers_that_die_again_and_again_end_the_fit_with_advice(setup: Evaluat
             EvaluationPool(setup, 2) as pool,
             pytest.raises(Mocap2CtrlError, match=r"died.*--resume and fewer --workers"),
         ):
-            pool.evaluate([(problem, samples(pool, problem, 600))])
+            pool.evaluate([Task(problem, samples(pool, problem, 600))])
     finally:
         done.set()
         killer.join()

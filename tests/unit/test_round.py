@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mocap2ctrl.fit.judgement import LARGE, TERMS, Judgement
+from mocap2ctrl.fit.judgement import LARGE, TERMS, Judgement, Task
 from mocap2ctrl.fit.round import AHEAD, Piece, Round
-from mocap2ctrl.fit.worker import Task
 
 
 class Search:
@@ -17,7 +16,10 @@ class Search:
         self.number, self.size, self.state, self.heard = number, size, float(number), 0
 
     def ask(self) -> Task:
-        return None, self.state + np.arange(self.size, dtype=float)[:, None]  # type: ignore[return-value]
+        return Task(None, self.state + np.arange(self.size, dtype=float)[:, None])  # type: ignore[arg-type]
+
+    def digest(self, judgement: Judgement) -> Judgement:
+        return judgement
 
     def tell(self, judgement: Judgement) -> None:
         self.state = float(np.sin(judgement.terms[:, 0]).sum())
@@ -25,7 +27,7 @@ class Search:
 
 
 def answer(piece: Piece) -> Judgement:
-    values = piece.task[1]
+    values = piece.task.values
     return Judgement(np.tile(values**2, len(TERMS)), values[:, 0] > 3.0)
 
 

@@ -36,7 +36,7 @@ def tiny_capture(
         prior=load_prior(prior, character),
         reference=loaded.clip,
         source_points=loaded.source_points,
-        config=replace(budget("quick"), **{"generations": 3, **settings}),
+        config=replace(budget("quick"), **{"generations": 3, "descents": 1, **settings}),
         run={"engine": "mujoco", "torque_scale": 1.0, "command": "a test"},
     )
 
