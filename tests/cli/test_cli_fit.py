@@ -18,7 +18,6 @@ from mocap2ctrl import api
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.fit import config
-from mocap2ctrl.fit.journal import COLUMNS
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.types import Array, MotionClip
@@ -73,7 +72,7 @@ def _generation_sizes(folder: Path) -> list[int]:
     sizes = []
     while offset < len(data):
         size = int.from_bytes(data[offset : offset + 4], "little")
-        sizes.append(size // (8 * COLUMNS))
+        sizes.append(int.from_bytes(data[offset + 12 : offset + 16], "little"))
         offset += 8 + size
     return sizes
 
