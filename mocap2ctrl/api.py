@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from mocap2ctrl.fit.inputs import (
     video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
+from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
@@ -97,6 +99,9 @@ def fit(
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
     background_method: str | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+    joint_map: Path | str | Mapping[str, str] | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -122,7 +127,8 @@ def fit(
             cannot do without one, the activity's under which the track is most likely.
         height_m: of the simulated body.
         time_range: seconds of the input to use.
-        fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
+        fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say. Of a
+            motion file whose own rate cannot be true it is the rate.
         cycles: how often a motion's loop is repeated.
         torque_scale: factor on the torque bounds.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
@@ -139,6 +145,9 @@ def fit(
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
+        unit: of length of a motion file: m, dm, cm, mm, inch, ft, cmu, or metres a unit; inferred if not given.
+        up: a motion file's up axis: x, y, z, -x, -y or -z; inferred if not given.
+        joint_map: which joint of a motion file is which part of the body: a file as `inspect` writes it, or names by part.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -168,10 +177,13 @@ def fit(
         belt=belt,
         keypoints=keypoints,
         height_m=height_m,
+        unit=unit,
+        up=up,
+        joint_map=joint_map,
     )
     seen = is_video_input(source)
     config = config or budget("default")
-    config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
+    config = replace(config, seed=config.seed if seed is None else seed)
     refuse_options(source, config.method, options)
     if not 0.01 <= torque_scale <= 10:
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
@@ -230,7 +242,15 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles)
+    loaded = load_motion(
+        job.source,
+        job.character,
+        time_range=options.time_range,
+        cycles=options.cycles,
+        corrections=options.corrections,
+    )
+    if options.fps is not None and "rate" not in loaded.said:
+        job = replace(job, config=replace(job.config, fps=options.fps))
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
@@ -267,6 +287,9 @@ def inspect(
     slowmo: float | None = None,
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+    joint_map: Path | str | Mapping[str, str] | None = None,
     workers: int | None = None,
     on_step: TellPreparation = lambda what, share: None,
 ) -> Inspection:
@@ -299,13 +322,16 @@ def inspect(
         belt=belt,
         keypoints=keypoints,
         height_m=height_m,
+        unit=unit,
+        up=up,
+        joint_map=joint_map,
     )
     refuse_options(source, "incremental", options)
     character = load_character(height_m=height_m)
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range)
+        loaded = load_motion(source, character, time_range=time_range, corrections=options.corrections)
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -349,6 +375,9 @@ def fit_command(source: Path | str, options: Options) -> str:
         "--time-range": options.time_range,
         "--fps": options.fps,
         "--height": options.height_m,
+        "--unit": options.unit,
+        "--up": options.up,
+        "--joint-map": None if isinstance(options.joint_map, Mapping) else options.joint_map,
     }
     words: list[object] = ["mocap2ctrl", "fit", source, *(["--masks"] if options.masks else [])]
     for flag, value in given.items():
@@ -404,11 +433,14 @@ def evaluate(
         return evaluate_video(capture, run, truth), run
     clip, points = capture.reference, capture.source_points
     if reference is not None:
-        loaded = load_motion(reference, capture.character)
+        corrections = _own_corrections(capture, reference)
+        loaded = load_motion(reference, capture.character, corrections=corrections)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
             cycles = int(capture.run.get("cycles", 1))
-            loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
+            loaded = load_motion(
+                reference, capture.character, time_range=_time_range(capture), cycles=cycles, corrections=corrections
+            )
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)
@@ -430,6 +462,14 @@ def engine_warnings(capture: Capture, evaluation: Evaluation, elsewhere: Mapping
         for name, other in elsewhere.items()
         if other.fell_at_s is not None
     )
+
+
+def _own_corrections(capture: Capture, reference: Path | str) -> Corrections | None:
+    """What was said of the capture's own input, if `reference` is that file."""
+    clip = capture.reference.provenance
+    if not Path(reference).is_file() or sha256(Path(reference).read_bytes()).hexdigest() != clip.get("sha256"):
+        return None
+    return Corrections(**clip.get("corrections", {}))
 
 
 def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
 
+UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
 INPUT_HELP = (
     "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
     "sample footage or of a clip in pybullet_data"
@@ -20,8 +21,10 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     add_time_arguments(
         parser,
         "input",
-        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30)",
+        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30), or the file's if "
+        "its own cannot be true",
     )
+    add_correction_arguments(parser.add_argument_group("for motion files"))
     group = parser.add_argument_group("for videos and masks")
     group.add_argument(
         "--camera",
@@ -49,6 +52,24 @@ def add_time_arguments(parser: argparse.ArgumentParser, what: str, fps: str) -> 
         "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help=f"seconds of the {what} to use"
     )
     parser.add_argument("--fps", type=number(1, 1000), help=fps)
+
+
+def add_correction_arguments(group: argparse._ActionsContainer) -> None:
+    """`--unit`, `--up` and `--joint-map`, for what a motion file does not say."""
+    group.add_argument(
+        "--unit", metavar="m|dm|cm|mm|inch|ft|cmu|METRES", help="of length (default: by the height of the body)"
+    )
+    group.add_argument(
+        "--up",
+        choices=UP_AXES,
+        metavar="x|y|z|-x|-y|-z",
+        help="the up axis (default: the one that the body stands along)",
+    )
+    group.add_argument(
+        "--joint-map",
+        metavar="FILE.toml",
+        help="which joint is which part of the body (default: by name, else by shape); inspect writes one to begin with",
+    )
 
 
 def add_background_argument(group: argparse._ActionsContainer) -> None:
@@ -79,4 +100,7 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "slowmo": options.slowmo,
         "belt": options.belt,
         "keypoints": options.keypoints,
+        "unit": options.unit,
+        "up": options.up,
+        "joint_map": options.joint_map,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mocap2ctrl.cli.input_options import add_correction_arguments
 from mocap2ctrl.cli.options import add_json, note, number, print_json
 
 
@@ -19,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-mirror", action="store_true", help="do not learn from each motion's mirror image too")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    parser.add_argument("--fps", type=number(1, 1000), help="frames a second of files whose own rate cannot be true")
+    add_correction_arguments(parser.add_argument_group("for all of the files"))
     add_json(parser)
 
 
@@ -26,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Trains and writes a prior."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import PriorError
+    from mocap2ctrl.motion.corrections import Corrections
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.prior.files import save_prior
     from mocap2ctrl.prior.pca import train
@@ -36,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     if path.exists() and not options.overwrite:
         raise PriorError(f"{path}: exists already; use --overwrite or another -o")
     character = load_character()
-    motions = [load_motion(file, character) for file in options.files]
+    said = Corrections(options.unit, options.up, options.joint_map, options.fps)
+    motions = [load_motion(file, character, corrections=said) for file in options.files]
     for motion in motions:
         for warning in motion.warnings:
             note(f"note: {motion.clip.name}: {warning}")

@@ -12,6 +12,7 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
+from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
@@ -53,6 +54,7 @@ class Options:
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
+        unit, up, joint_map: of a motion file, where they shall not be inferred; see `motion.corrections`.
     """
 
     prior: str = "auto"
@@ -70,6 +72,14 @@ class Options:
     height_m: float | None = None
     keypoints: Path | str | None = None
     background_method: str | None = None
+    unit: str | float | None = None
+    up: str | None = None
+    joint_map: Path | str | Mapping[str, str] | None = None
+
+    @property
+    def corrections(self) -> Corrections:
+        """What is said of a motion file where it would be inferred; `fps` counts where the file's rate cannot be true."""
+        return Corrections(self.unit, self.up, self.joint_map, self.fps)
 
 
 VIDEO_OPTIONS = (
@@ -84,6 +94,7 @@ VIDEO_OPTIONS = (
     "belt",
     "keypoints",
 )
+MOTION_OPTIONS = ("unit", "up", "joint_map")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +171,11 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
                 f"{source}: is a motion; method growth grows from silhouettes alone, choose incremental or batch"
             )
         return
+    for name in MOTION_OPTIONS:
+        if getattr(options, name) is not None:
+            raise ConfigError(
+                f"{source}: is no motion file; --{name.replace('_', '-')} goes with those only, leave it out"
+            )
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
     check_method(options.background_method)

@@ -16,11 +16,17 @@ from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.bvh import parse_bvh
+from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
+from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.facing import facing
+from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.text import decoded
+from mocap2ctrl.motion.trees import moved, person
 from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
 from mocap2ctrl.types import Array, MotionClip
 
@@ -44,11 +50,17 @@ class LoadedMotion:
             metres; NaN where it has no such joint.
         kind: `bvh` or `deepmimic`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
-        up: the file's up axis: x, y or z.
+        unit_m: its metres.
+        up: the file's up axis: x, y, z, or a negative one, `-y`.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint of each part of the body, for example `left knee`.
+        how: how the joint of each part was found: `map` (given), `name` or `shape` of the skeleton.
+        said: which of `unit`, `up` and `rate` were given, the first two also if the file's format states them.
+        facing: where the body faces in the first frame, in the file's axes: `+z`, or `+z, 30° towards +x`.
+        carrier: the name of the joint that carries the body about: the first from the root outwards that leaves its place.
+        joint_map: a joint map of this file to be corrected, as text.
         warnings: what a user should know.
     """
 
@@ -56,11 +68,17 @@ class LoadedMotion:
     source_points: Array
     kind: str
     unit: str
+    unit_m: float
     up: str
     scale: float
     travels: bool
     height: float
     joints: Mapping[str, str]
+    how: Mapping[str, str]
+    said: frozenset[str]
+    facing: str
+    carrier: str
+    joint_map: str
     warnings: tuple[str, ...]
 
 
@@ -71,6 +89,7 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    corrections: Corrections | None = None,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
 
@@ -80,35 +99,50 @@ def load_motion(
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
+        corrections: what is said of the file where it would be inferred.
 
     Raises:
+        ConfigError: a correction is not allowed.
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
     """
+    corrections = corrections or Corrections()
+    joint_map_name = corrections.joint_map_name
+    corrections = corrections.checked()
     file = _find(path)
     data = _bytes(file)
-    whole = _parse(data, file)
-    joints = map_joints(whole, str(file))
-    scale = infer_scale(whole, joints, str(file))
+    parsed = _parse(data, file)
+    whole = person(corrections.rated(parsed, str(file)), corrections.joints)
+    given = chosen_joints(whole, corrections.joints, joint_map_name)
+    joints = map_joints(whole, str(file), given)
+    scale = infer_scale(whole, joints, str(file), corrections.unit_m, corrections.up)
     source, warnings = _prepared(whole, time_range, str(file))
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range))
+    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, corrections))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
+    named = named_joints(source, joints)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
     return LoadedMotion(
         clip=clip,
         source_points=_read_only(points),
         kind=source.format,
         unit=scale.unit,
+        unit_m=scale.unit_m,
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
-        joints=named_joints(source, joints),
+        joints=named,
+        how={part: joints.how[part] for part in named},
+        said=scale.said | ({"rate"} if parsed.rate_doubt else set()),
+        facing=facing(body, scale.up),
+        carrier=source.joint_names[moved(source)],
+        joint_map=joint_map_text(source, named, file.name),
         warnings=(
             *source.warnings,
+            *joints.warnings,
             *warnings,
             *scale.warnings,
             *_side_warnings(body),
@@ -141,7 +175,7 @@ def _bytes(file: Path) -> bytes:
 
 def _parse(data: bytes, file: Path) -> SourceMotion:
     """Chooses the reader by what the file holds."""
-    text = data.decode("utf-8-sig", errors="replace")
+    text = decoded(data)
     start = text.lstrip()[:20].upper()
     if start.startswith("HIERARCHY"):
         return parse_bvh(text, str(file), file.stem)
@@ -159,10 +193,13 @@ def _prepared(
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
-    if start == 0 and _starts_with_calibration_pose(source):
-        return source.cut(1, max(stop, 2)), (
-            "the first frame is a calibration pose (T-pose), far from the second; it was left out",
+    pose = calibration_frames(source) if start == 0 else 0
+    if pose:
+        what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
+        left_out = (
+            f"{what} a calibration pose (T-pose), far from the next; {'it was' if pose == 1 else 'they were'} left out"
         )
+        return source.cut(pose, max(stop, pose + 1)), (left_out,)
     return source.cut(start, stop), ()
 
 
@@ -174,23 +211,18 @@ def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: st
     return round(start_s * source.fps), round(min(end_s, length) * source.fps) + 1
 
 
-def _starts_with_calibration_pose(source: SourceMotion) -> bool:
-    """The first frame differs from the second far more than any others do."""
-    if len(source) < 10:
-        return False
-    relative = source.positions - source.positions[:, :1]
-    size = np.max(np.ptp(relative[0], axis=0))
-    jumps = np.max(np.linalg.norm(np.diff(source.positions, axis=0), axis=-1), axis=1)
-    return bool(jumps[0] > 0.1 * size and jumps[0] > 5.0 * np.percentile(jumps[1:], 99))
-
-
 def _leg(character: Character) -> float:
     shank, foot = (character.segments[character.segment_index(name)] for name in ("left_shank", "left_foot"))
     return float(np.linalg.norm(shank.offset) + np.linalg.norm(foot.offset))
 
 
 def _provenance(
-    file: Path, data: bytes, source: SourceMotion, scale: Scale, time_range: tuple[float, float] | None
+    file: Path,
+    data: bytes,
+    source: SourceMotion,
+    scale: Scale,
+    time_range: tuple[float, float] | None,
+    corrections: Corrections,
 ) -> dict[str, object]:
     return {
         "file": file.name,
@@ -200,6 +232,7 @@ def _provenance(
         "unit": scale.unit,
         "up": scale.up,
         "time_range_s": None if time_range is None else list(time_range),
+        **({"corrections": said} if (said := corrections.as_json()) else {}),
     }
 
 

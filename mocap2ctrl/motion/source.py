@@ -21,12 +21,13 @@ class SourceMotion:
         is_tip: N flags: the joint is an end without rotation of its own.
         positions: (T, N, 3) world positions.
         orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
-        fps: frames a second.
+        fps: frames a second; NaN where the file's own rate cannot be true.
         format: `bvh` or `deepmimic`.
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
         warnings: what the reader had to overlook.
+        rate_doubt: why the file's rate cannot be true; empty where it can.
     """
 
     name: str
@@ -42,6 +43,7 @@ class SourceMotion:
     up: str | None = None
     unit_m: float | None = None
     warnings: tuple[str, ...] = ()
+    rate_doubt: str = ""
 
     def __post_init__(self) -> None:
         joints = len(self.joint_names)

@@ -10,6 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.contacts import foot_contacts
+from mocap2ctrl.motion.joint_map import FILE_NAME
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.inspection import Figure, Inspection
@@ -24,6 +25,7 @@ from mocap2ctrl.types import Array
 PANEL_PX = 398
 COLUMNS, POSES = 4, 8
 JOINT, JOINT_RIM = (255, 224, 50), (20, 22, 26)
+FOUND_BY = {"map": "the joint map", "name": "its name", "shape": "the skeleton's shape"}
 FORMATS = {"bvh": "BVH", "deepmimic": "DeepMimic"}
 
 
@@ -61,10 +63,16 @@ def motion_inspection(
             "loop": clip.loop,
             "ends_standing": clip.ends_standing,
             "joints": dict(loaded.joints),
+            "joints_by": dict(loaded.how),
+            "unit_m": loaded.unit_m,
+            "facing": loaded.facing,
+            "carrier": loaded.carrier,
+            "said": sorted(loaded.said),
             "retarget_error_cm": None if not errors else round(mean, 2),
             "retarget_errors_cm": {name: round(value, 2) for name, (value, _) in errors.items()},
         },
         command=command,
+        files={FILE_NAME: loaded.joint_map},
     )
 
 
@@ -85,8 +93,10 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
     return {
         "File": {
             "format": FORMATS.get(loaded.kind, loaded.kind),
-            "unit": loaded.unit,
-            "up axis": loaded.up,
+            "unit": f"{loaded.unit}, {_source_of('unit', loaded)}",
+            "up axis": f"{loaded.up}, {_source_of('up', loaded)}",
+            "faces at first": loaded.facing,
+            "carried by": loaded.carrier,
             "frames": f"{len(clip)}, {clip.fps:.4g} a second",
             "duration": f"{clip.duration_s:.2f} s",
             "standing height": f"{loaded.height:.4g} {loaded.unit}",
@@ -99,8 +109,14 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "ends standing": "yes" if clip.ends_standing else "no",
             "distance from the file's joints": f"{mean:.1f} cm on average",
         },
-        "Joints: body and file": dict(loaded.joints),
+        "Joints: body and file": {
+            part: f"{joint} (by {FOUND_BY[loaded.how[part]]})" for part, joint in loaded.joints.items()
+        },
     }
+
+
+def _source_of(what: str, loaded: LoadedMotion) -> str:
+    return "as stated" if what in loaded.said else "inferred"
 
 
 def _figures(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion.names import map_joints, side_and_name
+from mocap2ctrl.motion.joint_names import side_and_name
+from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.source import SourceMotion
 
 

@@ -1,0 +1,31 @@
+"""Where a body faces, in its file's own axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.anatomy import Body
+from mocap2ctrl.types import Array
+
+SLANT_DEG = 10.0
+"""Below this angle a body faces along an axis."""
+
+
+def facing(body: Body, up: str) -> str:
+    """`+z`, or `+z, 30° towards +x`, of the first frame: square to the line from hip to hip, and to `up`."""
+    left = body.at("left", "hip")[0] - body.at("right", "hip")[0]
+    front = np.array([left[1], -left[0], 0.0])
+    if not np.linalg.norm(front) > 1e-9:
+        return "unknown"
+    in_file = rotations.rotate(rotations.conjugate(body.to_z_up), front / np.linalg.norm(front))
+    return _named(in_file, "xyz".index(up[-1]))
+
+
+def _named(direction: Array, up: int) -> str:
+    size = np.abs(direction)
+    size[up] = -1.0
+    main, second = np.argsort(-size)[:2]
+    slant = float(np.degrees(np.arctan2(size[second], size[main])))
+    signed = [f"{'-' if direction[axis] < 0.0 else '+'}{'xyz'[axis]}" for axis in (main, second)]
+    return signed[0] if slant < SLANT_DEG else f"{signed[0]}, {slant:.0f}° towards {signed[1]}"
