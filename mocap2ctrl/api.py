@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
-from mocap2ctrl.errors import CameraError, ConfigError, VideoError
+from mocap2ctrl.errors import CameraError, ConfigError, MotionFileError, VideoError
 from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
 from mocap2ctrl.evaluation.reference import load_reference
@@ -242,19 +242,36 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    loaded = load_motion(
-        job.source,
-        job.character,
-        time_range=options.time_range,
-        cycles=options.cycles,
-        corrections=options.corrections,
-    )
-    if options.fps is not None and "rate" not in loaded.said:
-        job = replace(job, config=replace(job.config, fps=options.fps))
+    given = job.config
+    job, refusal = _at_rate(job, options.fps)
+    try:
+        loaded = load_motion(
+            job.source,
+            job.character,
+            time_range=options.time_range,
+            cycles=options.cycles,
+            corrections=options.corrections,
+        )
+    except MotionFileError as error:
+        raise refusal or error from None
+    if "rate" in loaded.said:  # then it was the file's rate that was given
+        job = replace(job, config=given)
+    elif refusal is not None:
+        raise refusal
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
     return motion_capture(job, prior, loaded), loaded
+
+
+def _at_rate(job: Job, fps: float | None) -> tuple[Job, ConfigError | None]:
+    """The job with an objective that looks at `fps` frames a second; unchanged, with the refusal, if it cannot."""
+    if fps is None:
+        return job, None
+    try:
+        return replace(job, config=replace(job.config, fps=fps)), None
+    except ConfigError as error:
+        return job, error
 
 
 def _begin_video(

@@ -73,7 +73,7 @@ def side_and_name(name: str) -> tuple[str | None, str]:
         return _glued(words[0])
     place = _side_place(words)
     if place is None:
-        return None, "".join(_without_prefixes(words))
+        return None, "".join(_without_suffixes(_without_prefixes(words)))
     side, before, after = _SIDE_WORDS[words[place]], words[:place], words[place + 1 :]
     whole = "".join(_without_prefixes(before) + after)
     if not _HELPERS.isdisjoint(words):
@@ -121,6 +121,14 @@ def _words(name: str) -> list[str]:
 def _without_prefixes(words: list[str]) -> list[str]:
     first = next((i for i, word in enumerate(words) if word not in _PREFIXES), len(words))
     return words[first:]
+
+
+def _without_suffixes(words: list[str]) -> list[str]:
+    """Without what says `joint`, or that it is in the middle."""
+    count = len(words)
+    while count > 1 and words[count - 1] in (*_SUFFIXES, "m", "c"):
+        count -= 1
+    return words[:count]
 
 
 def _side_place(words: list[str]) -> int | None:

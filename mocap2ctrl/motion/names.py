@@ -170,7 +170,7 @@ def _by_shape(
     limbs = [chain for chain in CHAINS if any(part.split()[1] in chain for part in missing)]
     wanted = [f"{side} {part}" for side in SIDES for chain in limbs for part in chain] + ["neck", "head"]
     taken = {joint for part, joint in parts.items() if part not in wanted}
-    found = {part: shape.parts[part] for part in wanted if part in shape.parts and parts.get(part) is None}
+    found = {part: shape.parts[part] for part in wanted if part in shape.parts and part not in parts}
     if taken & set(found.values()):
         return {}, ()
     doubt = "" if shape.sides_evident else ", and left and right are guessed"
