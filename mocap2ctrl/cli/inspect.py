@@ -87,6 +87,6 @@ def _print(seen: Inspection, page: Path, picture: Path) -> None:
         print(f"  {line}")
     print(f"look at {page} or {picture}")
     for name in seen.files:
-        print(f"wrong? correct {page.parent / name} and give it with --{Path(name).stem}")
+        print(f"a joint is wrong? correct {page.parent / name} and give it with --{Path(name).stem}")
     if seen.command is not None:
         print(f"then: {seen.command}")

@@ -19,7 +19,8 @@ from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.text import Words, decoded
 from mocap2ctrl.types import Array
 
-MAX_CHARACTERS = 400_000_000
+MAX_CHARACTERS = 250_000_000
+"""What takes two gigabytes to read; half an hour of sixty joints at 120 frames a second."""
 _NUMBER_WITH_COMMA = re.compile(r"(?m)^[ \t]*(?:OFFSET\s|Frame\s*Time\b|[-+]?\d)[^\n]*\d,[ \t]?[-+.\d]", re.I)
 _NUMBER_WITH_POINT = re.compile(r"\d\.\d")
 

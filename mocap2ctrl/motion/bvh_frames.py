@@ -152,7 +152,7 @@ def _read_table(words: Words, joints: int) -> _Table:
         lines.append(words.line)
         if len(counts) > most:
             raise words.fail(f"more than {most} frames of {joints} joints; cut the file into shorter ones")
-    return _checked(words, _Table(np.array(values), np.array(counts, int), np.array(lines, int)))
+    return _checked(words, _Table(np.frombuffer(values), np.array(counts, int), np.array(lines, int)))
 
 
 def _without_comment(words: Words, row: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from mocap2ctrl.motion.text import Words
 
 MAX_JOINTS = 2000
 MAX_DEPTH = 200
+MAX_NAME = 100
 MAX_MAGNITUDE = 1e7
 MAX_CHANNELS = 6
 AXES = {"X": 0, "Y": 1, "Z": 2}
@@ -115,7 +116,7 @@ def _read_opening(words: Words, keyword: str, tree: Hierarchy, open_joints: list
         raise words.fail("an End Site must not hold joints")
     rest = words.rest_of_line()
     brace = rest.index("{") if "{" in rest else len(rest)
-    name = " ".join(rest[:brace]).strip("\"' ")
+    name = " ".join(rest[:brace]).strip("\"' ")[:MAX_NAME]
     words.push(rest[brace:])
     if words.word("'{'") != "{":
         raise words.fail("'{' is missing")

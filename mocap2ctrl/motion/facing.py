@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.anatomy import Body
+from mocap2ctrl.motion.anatomy import Body, unit
+from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
 SLANT_DEG = 10.0
@@ -20,6 +21,24 @@ def facing(body: Body, up: str) -> str:
         return "unknown"
     in_file = rotations.rotate(rotations.conjugate(body.to_z_up), front / np.linalg.norm(front))
     return _named(in_file, "xyz".index(up[-1]))
+
+
+def feet_forwards(body: Body) -> float:
+    """Mean cosine between the feet and the front that hips and trunk tell, square to the trunk; 0 where there are no feet."""
+    left = body.at("left", "hip") - body.at("right", "hip")
+    trunk = (
+        body.at("left", "shoulder") + body.at("right", "shoulder") - body.at("left", "hip") - body.at("right", "hip")
+    )
+    front = unit(np.cross(left, trunk))
+    cosines = [0.0]
+    for side in SIDES:
+        ankle = body.joints.limbs[side, "ankle"]
+        end = body.joints.limb(side, "toe") or body.tip_of(ankle)
+        if end is not None:
+            cosines.append(
+                float(np.mean(np.sum(unit(body.positions[:, end] - body.positions[:, ankle]) * front, axis=-1)))
+            )
+    return float(np.mean(cosines[1:] or cosines))
 
 
 def _named(direction: Array, up: int) -> str:

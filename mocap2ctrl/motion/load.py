@@ -20,7 +20,7 @@ from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
-from mocap2ctrl.motion.facing import facing
+from mocap2ctrl.motion.facing import facing, feet_forwards
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
@@ -38,6 +38,8 @@ FLOATING_M = 0.05
 MOSTLY = 0.5
 
 SUPPORT_MARGIN_M = 0.05
+BACKWARDS = -0.5
+"""Mean cosine between feet and front below which the front is taken for the back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +312,10 @@ def _ground_warnings(clip: MotionClip, character: Character) -> tuple[str, ...]:
 
 
 def _side_warnings(body: Body) -> tuple[str, ...]:
-    if knees_bend_backwards(body):
+    if not knees_bend_backwards(body):
+        sign = "the knees bend forwards"
+    elif feet_forwards(body) < BACKWARDS:
+        sign = "the feet point backwards"
+    else:
         return ()
-    return ("the knees bend forwards: left and right, or the handedness of the axes, may be exchanged",)
+    return (f"{sign}: left and right, or the handedness of the axes, may be exchanged",)

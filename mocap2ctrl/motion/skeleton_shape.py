@@ -28,7 +28,8 @@ APART = 0.1
 """Share of a limb's length by which left and right hips and shoulders are at least apart."""
 FURTHER_OUT = 1.15
 """What each joint in front, a clavicle, adds to the belief: some are as long as a forearm."""
-LONGEST_PATH = 12
+LONGEST_PATH, MOST_BRANCHES, MOST_PAIRS = 12, 10, 40
+"""Of a limb, of a joint, and of a skeleton, the longest: what is more is no person's."""
 SAMPLES = 60
 FEET_TELL, KNEES_TELL, TRAVEL_TELLS = 0.3, 0.02, 0.02
 """From which mean on each tells the front: the feet's cosine with it, and leg lengths by which knees stand in front of the line
@@ -92,10 +93,11 @@ class _Tree:
     def pairs(self) -> list[_Pair]:
         """Pairs of equal branches, those of the same joint told apart by how equal they are; longest first."""
         found = [pair for joint in range(len(self.children)) for pair in self._pairs_of(joint)]
-        return sorted(found, key=lambda pair: -pair.length)
+        return sorted(found, key=lambda pair: -pair.length)[:MOST_PAIRS]
 
     def _pairs_of(self, joint: int) -> list[_Pair]:
-        branches = [child for child in self.children[joint] if self.length(child) > 0.0 and len(self.path(child)) > 2]
+        branches = [child for child in self.children[joint] if self.length(child) > 0.0 and self.children[child]]
+        branches = sorted(branches, key=self.length, reverse=True)[:MOST_BRANCHES]
         options = sorted(
             (abs(self.length(a) - self.length(b)) / max(self.length(a), self.length(b)), a, b)
             for place, a in enumerate(branches)

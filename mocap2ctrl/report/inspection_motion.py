@@ -99,7 +99,7 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "carried by": loaded.carrier,
             "frames": f"{len(clip)}, {clip.fps:.4g} a second",
             "duration": f"{clip.duration_s:.2f} s",
-            "standing height": f"{loaded.height:.4g} {loaded.unit}",
+            "standing height": f"{loaded.height:.4g} {loaded.unit}, {loaded.height * loaded.unit_m:.2f} m",
         },
         "Motion": {
             "body": f"{character.height_m:.2f} m tall",

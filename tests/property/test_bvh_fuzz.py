@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from bvh_dialects import FRAMES, Dialect, all_axes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import MOST_BYTES, peak_bytes, survive
+from mutations import MOST_BYTES, SLOWEST_S, peak_bytes, survive
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
@@ -182,3 +183,37 @@ def test_retargeting_a_body_with_absurd_numbers(whole_body: tuple[Path, list[str
         return
     assert np.all(motion.clip.angles >= character.lower_limits - 1e-9)
     assert np.all(motion.clip.angles <= character.upper_limits + 1e-9)
+
+
+def hostile(joints: str, width: int, rows: str = "") -> str:
+    return f"HIERARCHY\n{joints}MOTION\nFrames: 9\nFrame Time: 0.01\n" + (rows or f"{'1 ' * width}\n" * 9)
+
+
+LIMB = "JOINT {0}\n{{\nOFFSET 0 1 0\nCHANNELS 1 Xrotation\nJOINT {0}\n{{\nOFFSET 0 1 0\nJOINT {0}\n{{\nOFFSET 0 1 0\n}}\n}}\n}}\n"
+ROOT = "ROOT r\n{{\nOFFSET 0 0 0\nCHANNELS 1 Xrotation\n{0}}}\n"
+HOSTILE = {
+    "a star of equal branches": hostile(ROOT.format(LIMB.format("x") * 600), 601),
+    "one name a thousand times": hostile(ROOT.format(LIMB.format("LeftUpLeg") * 600), 601),
+    "two hundred levels": hostile(ROOT.format("JOINT j\n{\nOFFSET 0 1 0\n" * 199 + "}\n" * 199), 1),
+    "a hundred thousand levels": "HIERARCHY\nROOT r\n{\n" + "JOINT j\n{\n" * 100_000,
+    "a hundred thousand rows of nothing": hostile(ROOT.format(""), 1, "1\n" * 100_000),
+    "a thousand skeletons": hostile(ROOT.format("") * 1000, 1000),
+    "one line without end": hostile(ROOT.format(""), 1, "1 " * 500_000),
+    "a name without end": hostile(ROOT.format("JOINT " + "x" * 1_000_000 + "\n{\n}\n"), 1),
+    "a number without end": hostile(ROOT.format(""), 1, "1" * 1_000_000),
+    "nothing but line ends": "HIERARCHY" + "\n" * 300_000,
+    "nothing but blanks and commas": "HIERARCHY" + "\n   ,  " * 300_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_cost_neither_time_nor_memory(name: str) -> None:
+    data = HOSTILE[name].encode()
+    begun, said = time.process_time(), ""
+    try:
+        understand_bvh_file(data, "f.bvh")
+    except MotionFileError as error:
+        said = str(error)
+    assert len(said) < 3000
+    assert time.process_time() - begun < SLOWEST_S
+    assert peak_bytes(read_bvh_file, data) < MOST_BYTES

@@ -335,3 +335,18 @@ def test_hostile_sizes_are_refused_before_they_cost_memory(monkeypatch: pytest.M
     monkeypatch.setattr("mocap2ctrl.motion.bvh.MAX_CHARACTERS", 1000)
     with pytest.raises(MotionFileError, match="cut the file"):
         parse_bvh(text, "f.bvh", "f")
+
+
+def test_sides_that_contradict_knees_or_feet_are_noticed(character: Character, tmp_path: Path) -> None:
+    """Exchanged names, as a left-handed file would have them; then with legs straight, so that only the feet tell."""
+    other = {"left": "right", "right": "left"}
+    exchanged = {name: re.sub("left|right", lambda m: other[m[0]], name) for name in NAMES}
+    text = Dialect(names=exchanged).write()
+    (tmp_path / "f.bvh").write_text(text)
+    assert "the knees bend forwards" in load_motion(tmp_path / "f.bvh", character).warnings[0]
+    rows = text.splitlines()
+    still = [" ".join(["0", "95", "0", *["0"] * (len(row.split()) - 3)]) for row in rows[-FRAMES:]]
+    (tmp_path / "f.bvh").write_text("\n".join([*rows[:-FRAMES], *still]) + "\n")
+    assert "the feet point backwards: left and right, or" in load_motion(tmp_path / "f.bvh", character).warnings[0]
+    (tmp_path / "f.bvh").write_text("\n".join([*Dialect().write().splitlines()[:-FRAMES], *still]) + "\n")
+    assert load_motion(tmp_path / "f.bvh", character).warnings == ()
