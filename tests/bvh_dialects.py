@@ -43,6 +43,15 @@ TIPS = {
 }
 
 
+PARTS_OF_BODY = {
+    "pelvis": "hips", "chest": "chest", "neck": "neck", "head": "head",
+    **{f"{side} {part}": f"{side} {bone}" for side in ("left", "right") for part, bone in (
+        ("hip", "thigh"), ("knee", "shin"), ("ankle", "foot"), ("toe", "toe"),
+        ("shoulder", "upper arm"), ("elbow", "forearm"), ("wrist", "hand"))},
+}  # fmt: skip
+"""Our joints by the names of the parts."""
+
+
 def angles(name: str, axes: str) -> np.ndarray:
     """(FRAMES, axes) degrees: a stride of a bit more than a second; knees bend back, elbows forward."""
     phase = 2.0 * np.pi * (np.arange(FRAMES) / 30.0 + 0.5 * name.startswith("left"))
@@ -99,6 +108,7 @@ class Dialect:
         unit: our centimetres a file unit are divided by it.
         turn: of the world, from our axes to the file's, which the root's motion bears.
         turn_rest: the same, which the rest pose bears.
+        left_handed: x points the other way, so that turns about y and z do too.
         text: what is done with the finished text.
         before, after: skeletons that stand in front of the person or behind: HIERARCHY, numbers of a frame.
     """
@@ -110,6 +120,7 @@ class Dialect:
     unit: float = 1.0
     turn: Rotation = field(default_factory=Rotation.identity)
     turn_rest: Rotation = field(default_factory=Rotation.identity)
+    left_handed: bool = False
     text: Callable[[str], str] = lambda text: text
     before: tuple[str, str] = ("", "")
     after: tuple[str, str] = ("", "")
@@ -152,7 +163,7 @@ class Dialect:
         return [*lines, pad + "}"]
 
     def _vector(self, offset: tuple[float, float, float]) -> str:
-        return " ".join(self.number % value for value in self.turn_rest.apply(offset) / self.unit)
+        return " ".join(self.number % value for value in self._flipped(self.turn_rest.apply(offset)) / self.unit)
 
     def _values(self, name: str, axes: str) -> np.ndarray:
         channels = self.channels(name, axes)
@@ -161,17 +172,22 @@ class Dialect:
         local = self.turn * local if name == "hips" else local
         place = root_path() if name == "hips" else np.array([self._offset(name)] * FRAMES)
         place = (self.turn * self.turn_rest).apply(place) if name == "hips" else self.turn_rest.apply(place)
+        place = self._flipped(place)
+        signs = np.array([-1.0 if self.left_handed and letter != "X" else 1.0 for letter in order])
         if len(order) == 3:
             turned = local.as_euler(order, degrees=True)
         else:
             assert order == axes, "fewer channels only where the motion needs no more"
             turned = angles(name, axes)
-        turned_by = dict(zip(order, turned.T, strict=True))
+        turned_by = dict(zip(order, (turned * signs).T, strict=True))
         columns = [
             place[:, "XYZ".index(letter)] / self.unit if letter.isupper() else turned_by[letter.upper()]
             for letter in channels
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((FRAMES, 0))
+
+    def _flipped(self, places: np.ndarray) -> np.ndarray:
+        return places * np.array([-1.0, 1.0, 1.0]) if self.left_handed else places
 
     def _offset(self, name: str) -> tuple[float, float, float]:
         return next(row[2] for row in BODY if row[0] == name)

@@ -1,6 +1,8 @@
-"""Where a body faces, in its file's own axes."""
+"""Where a body faces, in its file's own axes, and whether these are left-handed."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,18 +11,29 @@ from mocap2ctrl.motion.anatomy import Body, unit
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
+MIRROR = np.array([1.0, -1.0, 1.0])
 SLANT_DEG = 10.0
 """Below this angle a body faces along an axis."""
 
 
-def facing(body: Body, up: str) -> str:
-    """`+z`, or `+z, 30° towards +x`, of the first frame: square to the line from hip to hip, and to `up`."""
+def facing(body: Body, up: str, *, left_handed: bool = False) -> str:
+    """`+z`, or `+z, 30° towards +x`, of the first frame: square to the line from hip to hip, and to `up`.
+
+    The axes are those of the file, of which the body is the mirror image where they are `left_handed`.
+    """
     left = body.at("left", "hip")[0] - body.at("right", "hip")[0]
     front = np.array([left[1], -left[0], 0.0])
     if not np.linalg.norm(front) > 1e-9:
         return "unknown"
+    front = front * MIRROR if left_handed else front
     in_file = rotations.rotate(rotations.conjugate(body.to_z_up), front / np.linalg.norm(front))
     return _named(in_file, "xyz".index(up[-1]))
+
+
+def mirrored(body: Body) -> Body:
+    """The mirror image in the vertical plane of x: what left-handed axes mean by the numbers of a file."""
+    turned = body.orientations * np.array([1.0, -1.0, 1.0, -1.0])  # an axis of rotation keeps its y, and only that
+    return replace(body, positions=body.positions * MIRROR, orientations=turned)
 
 
 def feet_forwards(body: Body) -> float:

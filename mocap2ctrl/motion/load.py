@@ -20,7 +20,7 @@ from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
-from mocap2ctrl.motion.facing import facing, feet_forwards
+from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
@@ -118,7 +118,8 @@ def load_motion(
     joints = map_joints(whole, str(file), given)
     scale = infer_scale(whole, joints, str(file), corrections.unit_m, corrections.up)
     source, warnings = _prepared(whole, time_range, str(file))
-    body = Body(source, joints, *z_up(source, scale.up))
+    seen = Body(source, joints, *z_up(source, scale.up))
+    body, side_warnings = _right_handed(seen)
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
     clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, corrections))
@@ -139,7 +140,7 @@ def load_motion(
         joints=named,
         how={part: joints.how[part] for part in named},
         said=scale.said | ({"rate"} if parsed.rate_doubt else set()),
-        facing=facing(body, scale.up),
+        facing=facing(body, scale.up, left_handed=body is not seen),
         carrier=source.joint_names[moved(source)],
         joint_map=joint_map_text(source, named, file.name),
         warnings=(
@@ -147,7 +148,7 @@ def load_motion(
             *joints.warnings,
             *warnings,
             *scale.warnings,
-            *_side_warnings(body),
+            *side_warnings,
             *_ground_warnings(clip, character),
         ),
     )
@@ -311,11 +312,13 @@ def _ground_warnings(clip: MotionClip, character: Character) -> tuple[str, ...]:
     )
 
 
-def _side_warnings(body: Body) -> tuple[str, ...]:
+def _right_handed(body: Body) -> tuple[Body, tuple[str, ...]]:
+    """The body, or its mirror image where only that one's knees bend as knees do; and doubts about its sides."""
     if not knees_bend_backwards(body):
-        sign = "the knees bend forwards"
-    elif feet_forwards(body) < BACKWARDS:
-        sign = "the feet point backwards"
-    else:
-        return ()
-    return (f"{sign}: left and right, or the handedness of the axes, may be exchanged",)
+        exchanged = "the knees bend forwards: left and right, or the handedness of the axes, may be exchanged"
+        if body.source.format != "bvh":
+            return body, (exchanged,)
+        return mirrored(body), (f"{exchanged}; the axes were taken for left-handed ones, see docs/motion-files.md",)
+    if feet_forwards(body) < BACKWARDS:
+        return body, ("the feet point backwards: left and right, or the handedness of the axes, may be exchanged",)
+    return body, ()

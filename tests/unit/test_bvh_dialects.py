@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bvh_dialects import FPS, FRAMES, NAMES, Dialect, all_axes, positions
+from bvh_dialects import FPS, FRAMES, NAMES, PARTS_OF_BODY, Dialect, all_axes, positions
 from scipy.spatial.transform import Rotation
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
+from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.text import decoded
@@ -335,6 +336,27 @@ def test_hostile_sizes_are_refused_before_they_cost_memory(monkeypatch: pytest.M
     monkeypatch.setattr("mocap2ctrl.motion.bvh.MAX_CHARACTERS", 1000)
     with pytest.raises(MotionFileError, match="cut the file"):
         parse_bvh(text, "f.bvh", "f")
+
+
+@pytest.mark.parametrize("channels", [Dialect().channels, all_axes])
+def test_left_handed_axes_are_told_from_right_handed_ones(
+    character: Character, tmp_path: Path, channels: Callable[[str, str], str]
+) -> None:
+    """A person who turns right in a left-handed file is no person who turns left."""
+    left, right = tmp_path / "left.bvh", tmp_path / "right.bvh"
+    left.write_text(Dialect(channels=channels, left_handed=True).write())
+    right.write_text(Dialect().write())
+    motion, expected = load_motion(left, character), load_motion(right, character)
+    assert "the axes were taken for left-handed ones" in motion.warnings[0]
+    assert motion.facing == expected.facing == "+z"
+    np.testing.assert_allclose(motion.clip.root_position, expected.clip.root_position, atol=1e-4)
+    np.testing.assert_allclose(motion.clip.angles, expected.clip.angles, atol=1e-3)
+    other = {"left": "right", "right": "left"}
+    exchanged = {part: re.sub("left|right", lambda m: other[m[0]], joint) for part, joint in PARTS_OF_BODY.items()}
+    told = load_motion(left, character, corrections=Corrections(joint_map=exchanged))
+    assert told.warnings == ()
+    image = mirror(expected.clip, character)
+    np.testing.assert_allclose(told.clip.angles, image.angles, atol=1e-3)
 
 
 def test_sides_that_contradict_knees_or_feet_are_noticed(character: Character, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bvh_dialects import Dialect, all_axes
+from bvh_dialects import PARTS_OF_BODY, Dialect, all_axes
 from scipy.spatial.transform import Rotation
 
 from mocap2ctrl.errors import JointsError, MotionFileError
@@ -238,13 +238,6 @@ def test_missing_joints_are_named_and_the_files_joints_listed():
 
 
 # By shape.
-
-PARTS_OF_BODY = {
-    "pelvis": "hips", "chest": "chest", "neck": "neck", "head": "head",
-    **{f"{side} {part}": f"{side} {bone}" for side in ("left", "right") for part, bone in (
-        ("hip", "thigh"), ("knee", "shin"), ("ankle", "foot"), ("toe", "toe"),
-        ("shoulder", "upper arm"), ("elbow", "forearm"), ("wrist", "hand"))},
-}  # fmt: skip
 
 
 def numbered(source: SourceMotion) -> SourceMotion:
