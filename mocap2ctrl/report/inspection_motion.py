@@ -25,7 +25,7 @@ from mocap2ctrl.types import Array
 PANEL_PX = 398
 COLUMNS, POSES = 4, 8
 JOINT, JOINT_RIM = (255, 224, 50), (20, 22, 26)
-FOUND_BY = {"map": "the joint map", "name": "its name", "shape": "the skeleton's shape"}
+FOUND_BY = {"map": "the joint map", "name": "name", "shape": "the skeleton's shape"}
 FORMATS = {"bvh": "BVH", "deepmimic": "DeepMimic"}
 
 
@@ -90,6 +90,7 @@ def retarget_errors_cm(loaded: LoadedMotion, character: Character) -> dict[str, 
 
 def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float) -> dict[str, dict[str, str]]:
     clip = loaded.clip
+    metres = "" if loaded.unit == "m" else f" ({loaded.height * loaded.unit_m:.2f} m)"
     return {
         "File": {
             "format": FORMATS.get(loaded.kind, loaded.kind),
@@ -99,7 +100,8 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "carried by": loaded.carrier,
             "frames": f"{len(clip)}, {clip.fps:.4g} a second",
             "duration": f"{clip.duration_s:.2f} s",
-            "standing height": f"{loaded.height:.4g} {loaded.unit}, {loaded.height * loaded.unit_m:.2f} m",
+            "standing height": f"{loaded.height:.4g} {loaded.unit}{metres}",
+            "joints": f"{len(loaded.joints)}, by {' and '.join(FOUND_BY[way] for way in sorted(set(loaded.how.values())))}",
         },
         "Motion": {
             "body": f"{character.height_m:.2f} m tall",
@@ -110,7 +112,8 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "distance from the file's joints": f"{mean:.1f} cm on average",
         },
         "Joints: body and file": {
-            part: f"{joint} (by {FOUND_BY[loaded.how[part]]})" for part, joint in loaded.joints.items()
+            part: joint if loaded.how[part] == "name" else f"{joint} (by {FOUND_BY[loaded.how[part]]})"
+            for part, joint in loaded.joints.items()
         },
     }
 
