@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from pathlib import Path
 
@@ -286,3 +287,14 @@ def test_writer_round_trip_through_pybvh(random_clip: MotionClip, tmp_path: Path
     order = [other.node_index[joint_name(name)] for name in character.segment_names]
     world = other.node_positions()[:, order][..., [2, 0, 1]] / 100.0
     np.testing.assert_allclose(world, expected, atol=1e-4)
+
+
+@needs_data
+def test_ten_seconds_of_a_whole_body_with_fingers_are_read_in_no_time():
+    """A thousand frames of seventy joints; the best of three, since others may be at work."""
+    times = []
+    for _ in range(3):
+        begun = time.process_time()
+        read_bvh(DATA / "dance_rokoko.bvh")
+        times.append(time.process_time() - begun)
+    assert min(times) < 0.3
