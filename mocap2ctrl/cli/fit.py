@@ -19,6 +19,7 @@ EPILOG = """examples:
   mocap2ctrl fit clip.mp4 --keypoints openpose_json/   points of the body beside the silhouettes
   mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
   mocap2ctrl fit walk.bvh
+  mocap2ctrl fit odd.bvh --joint-map inspect/odd/joint-map.toml --unit cm --up z
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships
   mocap2ctrl fit walk.bvh --budget quick --time-range 0 2
   mocap2ctrl fit walk.bvh --scheduler tcp://10.0.0.1:8786

@@ -17,7 +17,8 @@ EPILOG = """examples:
   mocap2ctrl inspect walk.mp4                            writes inspect/walk/index.html and inspect/walk/inspect.png
   mocap2ctrl inspect walk.mp4 --camera studio.toml:left --height 1.82
   mocap2ctrl inspect masks.npz:walk --fps 30 -o look
-  mocap2ctrl inspect walk.bvh
+  mocap2ctrl inspect walk.bvh                            and inspect/walk/joint-map.toml, to be corrected; then:
+  mocap2ctrl inspect walk.bvh --joint-map inspect/walk/joint-map.toml --up z --overwrite
   mocap2ctrl inspect humanoid3d_cartwheel --json
 
 Footage that a fit would refuse is shown as far as it can be; the exit code is then 2.

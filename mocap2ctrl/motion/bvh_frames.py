@@ -28,7 +28,7 @@ SEAM = 3.0
 MAX_POSES = 20_000_000
 """Frames times joints: an hour at 120 frames a second of 46 joints, about a gigabyte."""
 
-_ENTRY = re.compile(r"(frame\s*time|frames)\s*[:=]?\s*([-+.\d]\S*|$)", re.I)
+_ENTRY = re.compile(r"(frame\s*time|frames)\s*[:=]?\s*([-+.\d]\S*|$)(?:\s*s(?:ec\w*)?\b)?", re.I)
 
 
 @dataclass(frozen=True)

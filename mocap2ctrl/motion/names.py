@@ -19,6 +19,8 @@ PARTS = (*TRUNK, *(f"{side} {part}" for side in SIDES for chain in CHAINS for pa
 """All parts of the body that a joint can be, from the pelvis outwards."""
 
 _OPTIONAL = ("toe", "wrist", "neck", "head")
+MOST_CANDIDATES = 8
+"""Joints of one name that are tried for a part."""
 
 
 @dataclass(frozen=True)
@@ -111,35 +113,43 @@ def _by_name(source: SourceMotion, given: Mapping[str, int | None]) -> dict[str,
     """Joints by part as far as names tell them; never one that was given for another part."""
     found: dict[str, int] = {}
     for side in SIDES:
-        names = sided_names(source, side)
+        names = {i: name for i, name in sided_names(source, side).items() if i not in given.values()}
         for chain in CHAINS:
-            found |= _chain_by_name(source, names, given, side, chain)
+            keys = [f"{side} {part}" for part in chain]
+            options = [_candidates(names, given, key, part) for key, part in zip(keys, chain, strict=True)]
+            chosen = _longest_chain(source, options, above=-1)
+            found |= {
+                key: joint for key, joint in zip(keys, chosen, strict=True) if joint is not None and key not in given
+            }
     return found | _neck_and_head(source, given)
 
 
-def _chain_by_name(
-    source: SourceMotion, names: Mapping[int, str], given: Mapping[str, int | None], side: str, chain: tuple[str, ...]
-) -> dict[str, int]:
-    """The joints of one limb, each below the one before."""
-    found: dict[str, int] = {}
-    above = -1
-    for part in chain:
-        key = f"{side} {part}"
-        if key in given:
-            joint = given[key]
-            above = above if joint is None else joint
+def _candidates(names: Mapping[int, str], given: Mapping[str, int | None], key: str, part: str) -> list[int]:
+    """The joints that may be a part, most telling name first; only the given one if one is."""
+    if key in given:
+        joint = given[key]
+        return [] if joint is None else [joint]
+    ranked = [(place, i) for i, name in names.items() if (place := rank(name, LIMB_NAMES[part])) is not None]
+    return [joint for _, joint in sorted(ranked)[:MOST_CANDIDATES]]
+
+
+def _longest_chain(source: SourceMotion, options: list[list[int]], above: int) -> list[int | None]:
+    """Of each part's options the first, each below the one before, such that as many parts as may be have a joint.
+
+    Rigs hold joints of one name beside each other, of which only some carry the rest of the limb.
+    """
+    if not options:
+        return []
+    best = [None, *_longest_chain(source, options[1:], above)]
+    most = sum(joint is not None for joint in best)
+    for joint in reversed(options[0]):
+        if joint == above or (above >= 0 and above not in source.ancestors(joint)):
             continue
-        candidates = [
-            (place, joint)
-            for joint, name in names.items()
-            if (place := rank(name, LIMB_NAMES[part])) is not None
-            and joint not in found.values()
-            and joint not in given.values()
-            and (above < 0 or above in source.ancestors(joint))
-        ]
-        if candidates:
-            above = found[key] = min(candidates)[1]
-    return found
+        chain = [joint, *_longest_chain(source, options[1:], joint)]
+        count = sum(joint is not None for joint in chain)
+        if count >= most:
+            best, most = chain, count
+    return best
 
 
 def _neck_and_head(source: SourceMotion, given: Mapping[str, int | None]) -> dict[str, int]:

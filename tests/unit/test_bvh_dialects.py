@@ -87,6 +87,7 @@ DIALECTS: dict[str, Dialect] = {
     "header on one line": edit((r"MOTION\n(Frames: \d+)\n", r"MOTION \1 ")),
     "header values on the next line": edit((r"(Frames:|Frame Time:) ", r"\1\n")),
     "FrameTime": edit(("Frame Time:", "FrameTime =")),
+    "a unit behind Frame Time": edit((r"(Frame Time: \S+)", r"\1 seconds")),
     "Frames left out": edit((r"Frames: \d+\n", "")),
     "Frames too large by one": edit((f"Frames: {FRAMES}", f"Frames: {FRAMES + 1}")),
     "Frames too small by one": edit((f"Frames: {FRAMES}", f"Frames: {FRAMES - 1}")),
@@ -287,6 +288,20 @@ def test_the_person_is_told_from_a_prop(
     motion = load_motion(tmp_path / "f.bvh", character)
     assert motion.joints["pelvis"] == motion.carrier == "hips"
     assert "'hips' is taken for the person, without 'Stick'" in motion.warnings[0]
+
+
+def test_of_two_people_the_first_is_taken_unless_a_map_names_the_other(character: Character, tmp_path: Path) -> None:
+    """The second stands five metres beside the first, under the same names."""
+    body, rows = Dialect().write().removeprefix("HIERARCHY\n").split("MOTION\n")
+    head, lines = rows.splitlines()[:2], rows.splitlines()[2:]
+    both = [f"{row} {float(row.split()[0]) + 500} {' '.join(row.split()[1:])}" for row in lines]
+    path = tmp_path / "f.bvh"
+    path.write_text("\n".join([f"HIERARCHY\n{body}{body}MOTION", *head, *both]) + "\n")
+    first = load_motion(path, character)
+    assert "the file holds 2 skeletons; 'hips' is taken for the person, without 'hips#2'" in first.warnings[0]
+    second = load_motion(path, character, corrections=Corrections(joint_map={"pelvis": "hips#2"}))
+    assert second.joints["left knee"] == "left shin#2"
+    np.testing.assert_allclose(second.clip.root_position, first.clip.root_position, atol=1e-6)
 
 
 @pytest.mark.parametrize("carrier", ["hips", "Reference"])

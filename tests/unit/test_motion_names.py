@@ -228,6 +228,25 @@ def test_a_thigh_of_two_bones_begins_at_the_upper_one():
     assert source.joint_names[joints.limbs["left", "knee"]] == "shin.L"
 
 
+def test_of_joints_of_one_name_the_one_that_carries_the_limb_is_taken():
+    """A rig's helper comes first, and holds nothing."""
+    legs = [
+        e
+        for s in ("L", "R")
+        for e in (
+            (f"thigh.{s}", "hips"),
+            (f"ORG-thigh.{s}", "hips"),
+            (f"shin.{s}", f"ORG-thigh.{s}"),
+            (f"foot.{s}", f"shin.{s}"),
+        )
+    ]
+    arms = [e for s in ("L", "R") for e in ((f"upper_arm.{s}", "hips"), (f"forearm.{s}", f"upper_arm.{s}"))]
+    source = skeleton(("hips", ""), *legs, *arms)
+    joints = map_joints(source, "f")
+    leg = [source.joint_names[joints.limbs["left", part]] for part in ("hip", "knee", "ankle")]
+    assert leg == ["ORG-thigh.L", "shin.L", "foot.L"]
+
+
 def test_missing_joints_are_named_and_the_files_joints_listed():
     source = skeleton(("Root", ""), ("Tail", "Root"))
     with pytest.raises(
