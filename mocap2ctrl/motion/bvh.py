@@ -66,7 +66,13 @@ def parse_bvh(text: str, source: str, name: str) -> SourceMotion:
         fps=frames.fps,
         rate_doubt=frames.rate_doubt,
         format="bvh",
-        warnings=(*comma, *hierarchy.warnings, *frames.warnings, *_collapse_warning(joints, collapsed)),
+        warnings=(
+            *comma,
+            *hierarchy.warnings,
+            *frames.warnings,
+            *_collapse_warning(joints, collapsed),
+            *_scale_warning(joints),
+        ),
     )
 
 
@@ -99,6 +105,11 @@ def _collapse_warning(joints: list[Joint], collapsed: set[int]) -> tuple[str, ..
     return (f"the position channels of {names}{more} are zero throughout; their OFFSET was taken instead",)
 
 
+def _scale_warning(joints: list[Joint]) -> tuple[str, ...]:
+    scaled = [joint.name for joint in joints if any(channel.endswith("scale") for channel in joint.channels or ())]
+    return (f"the scale channels of {', '.join(scaled[:3])} are left out; bones keep their lengths",) if scaled else ()
+
+
 def _forward_kinematics(joints: list[Joint], offsets: Array, rows: Array, collapsed: set[int]) -> tuple[Array, Array]:
     """World positions (T, N, 3) and orientations (T, N, 4)."""
     frames, column = len(rows), 0
@@ -112,7 +123,7 @@ def _forward_kinematics(joints: list[Joint], offsets: Array, rows: Array, collap
             if channel.endswith("position"):
                 if index not in collapsed:
                     local_position[:, axis] = values
-            else:
+            elif channel.endswith("rotation"):
                 turn = rotations.about_axis(np.eye(3)[axis], np.radians(values))
                 local_orientation = rotations.multiply(local_orientation, turn)
             column += 1

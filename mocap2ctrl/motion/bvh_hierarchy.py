@@ -13,7 +13,8 @@ MAX_NAME = 100
 MAX_MAGNITUDE = 1e7
 MAX_CHANNELS = 6
 AXES = {"X": 0, "Y": 1, "Z": 2}
-_CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot)(ition|ation)?", re.I)
+_CHANNEL = re.compile(r"([xyz])[_.]?(pos|rot|scale)(ition|ation)?", re.I)
+_KINDS = {"pos": "position", "rot": "rotation", "scale": "scale"}
 _WHOLE = re.compile(r"\d{1,3}")
 _KEYWORDS = ("ROOT", "JOINT", "END", "OFFSET", "CHANNELS", "MOTION", "{", "}")
 
@@ -28,7 +29,7 @@ class Joint:
         is_tip: an End Site.
         line: that it begins in.
         offset: from the parent at rest; None until it was read.
-        channels: `Xposition` to `Zrotation`, in order; None until they were read.
+        channels: `Xposition` to `Zrotation`, and `Xscale` to `Zscale`, in order; None until they were read.
     """
 
     name: str
@@ -135,7 +136,7 @@ def _read_channels(words: Words, joint: Joint, warnings: list[str]) -> list[str]
     channels: list[str] = []
     while (match := _CHANNEL.fullmatch(words.peek() or "")) is not None:
         words.word("a channel name")
-        channels.append(match[1].upper() + ("position" if match[2].lower() == "pos" else "rotation"))
+        channels.append(match[1].upper() + _KINDS[match[2].lower()])
     _check_channels(words, joint, said, channels)
     if said not in (None, len(channels)):
         warnings.append(
@@ -145,7 +146,8 @@ def _read_channels(words: Words, joint: Joint, warnings: list[str]) -> list[str]
 
 
 def _check_channels(words: Words, joint: Joint, said: int | None, channels: list[str]) -> None:
-    if (count := max(said or 0, len(channels))) > MAX_CHANNELS:
+    scales = sum(channel.endswith("scale") for channel in channels)
+    if (count := max(said or 0, len(channels))) > MAX_CHANNELS + scales:
         raise words.fail(f"{count} channels; allowed are 0 to {MAX_CHANNELS}")
     word = words.peek() or "}"
     if len(channels) < (said or 1) and not word.upper().startswith(_KEYWORDS):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from mocap2ctrl.motion.source import SourceMotion
@@ -19,15 +21,21 @@ STILL = 0.01
 """Of the jump: how far joints may move while the pose is held."""
 
 
-def calibration_frames(source: SourceMotion) -> int:
-    """How many frames in front are a calibration pose, held still, from which the body jumps into the motion; mostly 0."""
+def calibration_frames(source: SourceMotion, joints: Collection[int] = ()) -> int:
+    """How many frames in front are a calibration pose, held still, from which the body jumps into the motion; mostly 0.
+
+    Args:
+        source: the motion.
+        joints: those of the body; all if none is given. What else lies in a file may jump as it likes.
+    """
     if len(source) < FEWEST_FRAMES:
         return 0
-    steps = np.max(np.linalg.norm(np.diff(source.positions, axis=0), axis=-1), axis=1)
+    positions = source.positions[:, sorted(joints)] if joints else source.positions
+    steps = np.max(np.linalg.norm(np.diff(positions, axis=0), axis=-1), axis=1)
     most = max(1, int(min(LONGEST_SHARE * len(source), LONGEST_S * source.fps)))
     first = int(np.argmax(steps[:most]))
     others = np.delete(steps, first)
-    size = _size(source.positions[0])
+    size = _size(positions[0])
     if steps[first] <= JUMP * size or steps[first] <= OUTLIER * np.percentile(others, 99):
         return 0
     return first + 1 if np.all(steps[:first] <= STILL * steps[first]) else 0

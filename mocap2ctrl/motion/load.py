@@ -22,11 +22,11 @@ from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
-from mocap2ctrl.motion.names import map_joints, named_joints
+from mocap2ctrl.motion.names import JointMap, map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.text import decoded
-from mocap2ctrl.motion.trees import moved, person
+from mocap2ctrl.motion.trees import carrier, person
 from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
 from mocap2ctrl.types import Array, MotionClip
 
@@ -117,7 +117,7 @@ def load_motion(
     given = chosen_joints(whole, corrections.joints, joint_map_name)
     joints = map_joints(whole, str(file), given)
     scale = infer_scale(whole, joints, str(file), corrections.unit_m, corrections.up)
-    source, warnings = _prepared(whole, time_range, str(file))
+    source, warnings = _prepared(whole, joints, time_range, str(file))
     seen = Body(source, joints, *z_up(source, scale.up))
     body, side_warnings = _right_handed(seen)
     factor = _leg(character) / scale.leg
@@ -141,7 +141,7 @@ def load_motion(
         how={part: joints.how[part] for part in named},
         said=scale.said | ({"rate"} if parsed.rate_doubt else set()),
         facing=facing(body, scale.up, left_handed=body is not seen),
-        carrier=source.joint_names[moved(source)],
+        carrier=source.joint_names[carrier(source, joints.pelvis)],
         joint_map=joint_map_text(source, named, file.name),
         warnings=(
             *source.warnings,
@@ -192,11 +192,11 @@ def _parse(data: bytes, file: Path) -> SourceMotion:
 
 
 def _prepared(
-    source: SourceMotion, time_range: tuple[float, float] | None, path: str
+    source: SourceMotion, joints: JointMap, time_range: tuple[float, float] | None, path: str
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
-    pose = calibration_frames(source) if start == 0 else 0
+    pose = calibration_frames(source, joints.limbs.values()) if start == 0 else 0
     if pose:
         what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
         left_out = (

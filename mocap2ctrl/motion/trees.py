@@ -11,6 +11,9 @@ from mocap2ctrl.motion.joint_names import LIMB_NAMES, SIDES, rank, sided_names
 from mocap2ctrl.motion.skeleton_shape import find_shape
 from mocap2ctrl.motion.source import SourceMotion
 
+STILL = 1e-3
+"""Share of the skeleton's size that a joint moves at least if it carries the body about."""
+
 
 def roots(source: SourceMotion) -> list[int]:
     """Indices of the joints without a parent."""
@@ -60,8 +63,9 @@ def _likeness(source: SourceMotion, given: Mapping[str, str]) -> tuple[int, int,
     return sum(name in source.joint_names for name in given.values()), limbs, find_shape(source) is not None
 
 
-def moved(source: SourceMotion) -> int:
-    """The first joint, from the root outwards, that leaves its place: what carries the body about; the root if none does."""
-    reach = np.max(np.ptp(source.positions, axis=0), axis=-1)
+def carrier(source: SourceMotion, pelvis: int) -> int:
+    """The first joint on the way from the root to the pelvis that leaves its place; the pelvis if none does."""
+    way = source.ancestors(pelvis)[::-1]
+    reach = np.max(np.ptp(source.positions[:, way], axis=0), axis=-1)
     size = float(np.max(np.ptp(source.positions[0], axis=0)))
-    return int(np.argmax(reach > 1e-3 * size)) if np.any(reach > 1e-3 * size) else 0
+    return next((joint for joint, far in zip(way, reach, strict=True) if far > STILL * size), pelvis)

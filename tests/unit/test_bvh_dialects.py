@@ -45,6 +45,13 @@ def broken_rows(text: str) -> str:
     return head + "\n".join([rows[0], *(word for row in rows[1:] for word in row.split())]) + "\n"
 
 
+def scaled(text: str) -> str:
+    """The root has three more channels, which say 1."""
+    head, rows = text[: text.index("Frame Time")], text[text.index("Frame Time") :].splitlines()
+    head = re.sub(r"CHANNELS 6 ([^\n]*)", r"CHANNELS 9 \1 Xscale Yscale Zscale", head, count=1)
+    return head + "\n".join([rows[0], *(" ".join([*r.split()[:6], "1", "1", "1", *r.split()[6:]]) for r in rows[1:])])
+
+
 DIALECTS: dict[str, Dialect] = {
     "plain": Dialect(),
     "three channels everywhere": Dialect(channels=all_axes),
@@ -92,6 +99,8 @@ DIALECTS: dict[str, Dialect] = {
     "Frames too large by one": edit((f"Frames: {FRAMES}", f"Frames: {FRAMES + 1}")),
     "Frames too small by one": edit((f"Frames: {FRAMES}", f"Frames: {FRAMES - 1}")),
     "frames broken over lines": Dialect(text=broken_rows),
+    "all on one line": Dialect(text=lambda text: " ".join(text.split())),
+    "scale channels": Dialect(text=scaled),
     "a prop behind": Dialect(after=(PROP, "1 2 3 0 0 0")),
     "a prop in front": Dialect(before=(PROP, "1 2 3 0 0 0")),
 }  # fmt: skip
@@ -141,6 +150,7 @@ def test_joints_of_one_name_and_without_a_name_are_told_apart() -> None:
         ("Frames too large by one", f"the header says Frames: {FRAMES + 1}, but {FRAMES} rows follow; all are used"),
         ("Frames too small by one", f"the header says Frames: {FRAMES - 1}, but {FRAMES} rows follow and carry on the motion"),
         ("decimal commas", "decimal commas"),
+        ("scale channels", "the scale channels of hips are left out"),
     ],
 )  # fmt: skip
 def test_what_is_overlooked_is_said(dialect: str, says: str) -> None:
@@ -148,7 +158,8 @@ def test_what_is_overlooked_is_said(dialect: str, says: str) -> None:
 
 
 def test_what_is_written_well_is_not_warned_about() -> None:
-    loud = {"CHANNELS that count wrong", "decimal commas"} | {name for name in DIALECTS if name.startswith("Frames ")}
+    loud = {"CHANNELS that count wrong", "decimal commas", "scale channels"}
+    loud |= {name for name in DIALECTS if name.startswith("Frames ")}
     assert [name for name, dialect in DIALECTS.items() if name not in loud and parse(dialect).warnings] == []
 
 
@@ -302,6 +313,18 @@ def test_of_two_people_the_first_is_taken_unless_a_map_names_the_other(character
     second = load_motion(path, character, corrections=Corrections(joint_map={"pelvis": "hips#2"}))
     assert second.joints["left knee"] == "left shin#2"
     np.testing.assert_allclose(second.clip.root_position, first.clip.root_position, atol=1e-6)
+
+
+def test_a_prop_below_the_same_root_is_not_the_person(character: Character, tmp_path: Path) -> None:
+    """It stands in front of the hips, and jumps after the first frame."""
+    body, rows = Dialect().write().removeprefix("HIERARCHY\nROOT hips").split("MOTION\n")
+    prop = PROP.replace("ROOT", "JOINT")
+    lines = rows.splitlines()
+    moved = [f"{900 * (i > 0) + i} 0 0 0 0 0 {row}" for i, row in enumerate(lines[2:])]
+    text = f"HIERARCHY\nROOT Reference\n{{\nOFFSET 0 0 0\nCHANNELS 0\n{prop}JOINT hips{body}}}\nMOTION\n"
+    (tmp_path / "f.bvh").write_text(text + "\n".join([*lines[:2], *moved]) + "\n")
+    motion = load_motion(tmp_path / "f.bvh", character)
+    assert (motion.carrier, len(motion.clip), motion.warnings) == ("hips", FRAMES, ())
 
 
 @pytest.mark.parametrize("carrier", ["hips", "Reference"])
