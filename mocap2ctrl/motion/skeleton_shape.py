@@ -170,6 +170,8 @@ def _limb_joints(tree: _Tree, pair: _Pair, parts: tuple[str, ...]) -> tuple[dict
     first = next((i for i, (a, b) in enumerate(zip(*paths, strict=False)) if _apart(tree, a, b, pair.length)), 0)
     for path in paths:
         bent = _bent_chain(tree, path[first:])
+        if bent is None and "ankle" not in parts and len(path[first:]) == 2:
+            bent = tuple(path[first:])  # an arm that ends at its elbow's joint
         if bent is None:
             return None
         joints = [*bent, *path[path.index(bent[-1]) + 1 :]]
@@ -201,7 +203,7 @@ def _clear_path(tree: _Tree, branch: int) -> list[int]:
     return path
 
 
-def _bent_chain(tree: _Tree, path: list[int]) -> tuple[int, int, int] | None:
+def _bent_chain(tree: _Tree, path: list[int]) -> tuple[int, ...] | None:
     """Hip, knee and ankle, or shoulder, elbow and wrist: long bones of about one length, with no joint between, or few."""
     best, chosen = 0.0, None
     for i, j, k in combinations(range(min(len(path), LONGEST_PATH)), 3):
@@ -259,7 +261,7 @@ def _left(tree: _Tree, legs: tuple[dict[str, int], ...], arms: tuple[dict[str, i
     hips = 0.5 * (at[:, legs[0]["hip"]] + at[:, legs[1]["hip"]])
     trunk = _unit(0.5 * (at[:, arms[0]["shoulder"]] + at[:, arms[1]["shoulder"]]) - hips)
     across = _unit(sum((at[:, legs[0][part]] - at[:, legs[1][part]] for part in ("hip", "knee")), np.zeros_like(hips)))
-    size = float(np.median(_distance(tree, legs[0]["hip"], legs[0]["ankle"])))
+    size = max(float(np.median(_distance(tree, legs[0]["hip"], legs[0]["ankle"]))), 1e-12)
     feet = sum((_unit(at[:, _foot_end(tree, leg["ankle"])] - at[:, leg["ankle"]]) for leg in legs), np.zeros_like(hips))
     knees = sum(
         (at[:, leg["knee"]] - 0.5 * (at[:, leg["hip"]] + at[:, leg["ankle"]]) for leg in legs), np.zeros_like(hips)

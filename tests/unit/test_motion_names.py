@@ -295,11 +295,10 @@ def test_a_mirrored_body_s_sides_follow_its_feet():
     assert found_by_shape(mirrored) == exchanged
 
 
-def test_feet_without_toes_leave_the_sides_to_knees_and_travel():
-    bare = {"left toe", "right toe", "left toe:tip", "right toe:tip"}
-    source = parse(Dialect())
-    keep = [i for i, name in enumerate(source.joint_names) if name not in bare]
-    short = replace(
+def without(source: SourceMotion, ends: tuple[str, ...]) -> SourceMotion:
+    """The motion without joints, sides and tips included, that nothing else hangs from."""
+    keep = [i for i, name in enumerate(source.joint_names) if not name.removesuffix(":tip").endswith(ends)]
+    return replace(
         source,
         joint_names=tuple(source.joint_names[i] for i in keep),
         parents=tuple(keep.index(source.parents[i]) if source.parents[i] >= 0 else -1 for i in keep),
@@ -308,7 +307,13 @@ def test_feet_without_toes_leave_the_sides_to_knees_and_travel():
         positions=source.positions[:, keep],
         orientations=source.orientations[:, keep],
     )
-    assert found_by_shape(short) == {part: name for part, name in PARTS_OF_BODY.items() if "toe" not in part}
+
+
+@pytest.mark.parametrize("ends", [("toe",), ("hand",), ("neck", "head"), ("toe", "hand", "neck", "head")])
+def test_a_body_is_found_without_its_ends(ends: tuple[str, ...]):
+    """Without toes it is knees and travel that tell left from right."""
+    expected = {part: name for part, name in PARTS_OF_BODY.items() if not name.endswith(ends)}
+    assert found_by_shape(without(parse(Dialect()), ends)) == expected
 
 
 def test_sides_in_names_are_believed_where_parts_are_foreign():
