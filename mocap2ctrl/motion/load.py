@@ -196,7 +196,7 @@ def _prepared(
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
-    pose = calibration_frames(source, joints.limbs.values()) if start == 0 else 0
+    pose = calibration_frames(source, joints) if start == 0 else 0
     if pose:
         what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
         left_out = (

@@ -15,8 +15,10 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
+from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.motion.corrections import Corrections
+from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.text import decoded
 
@@ -362,6 +364,22 @@ def test_calibration_poses_in_front_are_left_out(
     motion = load_motion(tmp_path / "f.bvh", character)
     assert len(motion.clip) == FRAMES
     assert f"{says} a calibration pose" in motion.warnings[0]
+
+
+@pytest.mark.parametrize(("angle", "dropped"), [(90, 1), (45, 0)])
+def test_a_t_pose_is_told_by_its_shape_among_steps_that_are_nearly_as_large(angle: int, dropped: int) -> None:
+    """Half a metre a frame; the rest pose has the arms down. Arms that slant are no T-pose, and the jump alone is too small."""
+    dialect = Dialect(channels=all_axes)
+    names = [name for name, *_ in dialect._ordered() for _ in dialect.channels(name, "")]
+    pose = ["0"] * len(names)
+    pose[1] = "95"
+    for side, sign in (("left", 1), ("right", -1)):
+        pose[names.index(f"{side} upper arm")] = str(sign * angle)
+    text = dialect.write().replace(f"Frames: {FRAMES}", f"Frames: {FRAMES + 1}")
+    head, rows = text.splitlines()[:-FRAMES], [row.split() for row in text.splitlines()[-FRAMES:]]
+    fast = [" ".join([*row[:2], str(50 * (i + 1)), *row[3:]]) for i, row in enumerate(rows)]
+    source = parse_bvh("\n".join([*head, " ".join(pose), *fast]) + "\n", "f.bvh", "f")
+    assert calibration_frames(source, map_joints(source, "f")) == dropped
 
 
 def test_hostile_sizes_are_refused_before_they_cost_memory(monkeypatch: pytest.MonkeyPatch) -> None:

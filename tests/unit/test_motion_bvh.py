@@ -123,7 +123,7 @@ def test_unit_axis_and_rate_of_real_files(name: str):
     source = read_bvh(DATA / f"{name}.bvh")
     joints = map_joints(source, name)
     scale = infer_scale(source, joints, name)
-    frames = len(source) - calibration_frames(source)
+    frames = len(source) - calibration_frames(source, joints)
     assert (scale.unit, scale.up, pytest.approx(source.fps, abs=1e-3), frames) == KNOWN[name]
     assert set(joints.how.values()) == {"name"}
     assert scale.warnings == ()
@@ -298,3 +298,19 @@ def test_ten_seconds_of_a_whole_body_with_fingers_are_read_in_no_time():
         read_bvh(DATA / "dance_rokoko.bvh")
         times.append(time.process_time() - begun)
     assert min(times) < 0.3
+
+
+@needs_data
+@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("name", ["run_games105_m_yup", "walk_games105_m_yup", "walk_mixamo_3ch_colon_names"])
+def test_rest_poses_put_in_front_of_slowly_sampled_files_are_told(name: str, count: int, tmp_path: Path):
+    """At 30 frames a second a runner's hand goes nearly as far in one step as it does from the rest pose to the first."""
+    lines = (DATA / f"{name}.bvh").read_text("utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip().startswith("Frame Time")) + 1
+    rows = [line for line in lines[start:] if line.strip()]
+    rows = rows[:: 2 if len(rows) != 69 else 1]
+    rest = " ".join([*rows[0].split()[:3], *["0"] * (len(rows[0].split()) - 3)])
+    head = re.sub(r"Frames:\s*\d+", f"Frames: {len(rows) + count}", "\n".join(lines[:start]))
+    (tmp_path / "f.bvh").write_text("\n".join([head, *[rest] * count, *rows]) + "\n")
+    source = read_bvh(tmp_path / "f.bvh")
+    assert calibration_frames(source, map_joints(source, name)) == count
