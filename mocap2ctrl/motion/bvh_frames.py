@@ -73,20 +73,24 @@ def read_frames(words: Words, width: int, joints: int) -> Frames:
     table = _read_table(words, joints)
     rows = _shaped(words, table, width, header.frames)
     warnings = _counted(words, rows, table, header.frames, header_line)
-    fps, doubt = _rate(header.frame_time)
+    fps, doubt = _rate(header)
     return Frames(rows, fps, doubt, warnings)
 
 
 @dataclass(frozen=True)
 class _Header:
+    """What the header says, None for what it does not, and the line of Frame Time, or where it should be."""
+
     frames: int | None
     frame_time: float | None
+    line: int
 
 
 def _read_header(words: Words) -> _Header:
     """`Frames: N` and `Frame Time: S` in any order, case and spacing; None for what is missing."""
     frames: int | None = None
     frame_time: float | None = None
+    place = words.line
     while (word := words.peek()) is not None and word[0].isalpha():
         line = " ".join(words.rest_of_line())
         entries = _ENTRY.findall(line)
@@ -98,9 +102,9 @@ def _read_header(words: Words) -> _Header:
             if name.lower() == "frames":
                 frames = _whole(words, value)
             else:
-                frame_time = _number(words, value, "Frame Time")
+                frame_time, place = _number(words, value, "Frame Time"), words.line
         words.push(left)
-    return _Header(frames, frame_time)
+    return _Header(frames, frame_time, place)
 
 
 def _number(words: Words, word: str, name: str) -> float:
@@ -117,20 +121,22 @@ def _whole(words: Words, word: str) -> int:
     return int(value)
 
 
-def _rate(frame_time: float | None) -> tuple[float, str]:
+def _rate(header: _Header) -> tuple[float, str]:
     """The rate and, where it cannot be true, why not and what it may have been meant to be."""
     low, high = FPS_RANGE
+    frame_time = header.frame_time
     if frame_time is None:
-        return np.nan, "the file does not say its Frame Time"
+        return np.nan, f"line {header.line}: no Frame Time follows"
     if 1.0 / high <= frame_time <= 1.0 / low:
         return frame_rate(frame_time), ""
     meant = ""
     if frame_time in USUAL_FPS:
-        meant = f"; were {frame_time:g} fps meant?"
+        meant = f"; perhaps {frame_time:g} fps were meant"
     elif low <= frame_time <= 1000.0 / low:
-        meant = f"; were {frame_time:g} ms meant, {1000.0 / frame_time:.4g} fps?"
+        meant = f"; perhaps {frame_time:g} ms were meant, which are {1000.0 / frame_time:.4g} fps"
     return np.nan, (
-        f"Frame Time is {frame_time:g} s; allowed are {1 / high:g} to {1 / low:g} s ({low:g} to {high:g} fps){meant}"
+        f"line {header.line}: Frame Time is {frame_time:g} s; allowed are {1 / high:g} to {1 / low:g} s "
+        f"({low:g} to {high:g} fps){meant}"
     )
 
 

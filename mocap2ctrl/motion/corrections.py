@@ -68,7 +68,8 @@ class Corrections:
         if not source.rate_doubt:
             return source
         if self.fps is None:
-            raise MotionFileError(f"{path}: {source.rate_doubt}; say the rate that it was recorded at, e.g. --fps 60")
+            where = path + (", " if source.rate_doubt.startswith("line ") else ": ")
+            raise MotionFileError(f"{where}{source.rate_doubt}; say the rate that it was recorded at, e.g. --fps 60")
         said = f"{source.rate_doubt}; it was taken to be {self.fps:g} frames a second, as --fps says"
         return replace(source, fps=float(self.fps), rate_doubt="", warnings=(*source.warnings, said))
 

@@ -27,7 +27,7 @@ class SourceMotion:
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
         warnings: what the reader had to overlook.
-        rate_doubt: why the file's rate cannot be true; empty where it can.
+        rate_doubt: why the file's rate cannot be true, and in which line, if it has lines; empty where it can.
     """
 
     name: str

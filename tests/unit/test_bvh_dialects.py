@@ -200,7 +200,13 @@ def test_position_channels_of_zeros_do_not_swallow_the_offsets() -> None:
 
 @pytest.mark.parametrize(
     ("frame_time", "meant"),
-    [("1", ""), ("0", ""), ("-0.02", ""), ("60", "were 60 fps meant?"), ("33.333", "were 33.333 ms meant, 30 fps?")],
+    [
+        ("1", ""),
+        ("0", ""),
+        ("-0.02", ""),
+        ("60", "perhaps 60 fps were meant"),
+        ("33.333", "perhaps 33.333 ms were meant, which are 30 fps"),
+    ],
 )
 def test_a_rate_that_cannot_be_true_is_asked_for(
     character: Character, tmp_path: Path, frame_time: str, meant: str
@@ -217,7 +223,7 @@ def test_a_rate_that_cannot_be_true_is_asked_for(
 
 def test_a_missing_frame_time_is_asked_for(character: Character, tmp_path: Path) -> None:
     (tmp_path / "f.bvh").write_text(edit((r"Frame Time: \S+\n", "")).write())
-    with pytest.raises(MotionFileError, match=r"does not say its Frame Time; .* --fps"):
+    with pytest.raises(MotionFileError, match=r"f.bvh, line \d+: no Frame Time follows; .* --fps"):
         load_motion(tmp_path / "f.bvh", character)
 
 

@@ -203,7 +203,7 @@ def test_real_malformed_files_are_refused_with_line_and_cause(name: str, cause: 
 @needs_data
 def test_a_real_rate_that_cannot_be_true_is_asked_for():
     path = DATA / "malformed" / "bad_frame_time_1s.bvh"
-    with pytest.raises(MotionFileError, match=r"bad_frame_time_1s.bvh: Frame Time is 1 s; .*--fps"):
+    with pytest.raises(MotionFileError, match=r"bad_frame_time_1s.bvh, line \d+: Frame Time is 1 s; .*--fps"):
         load_motion(path, load_character())
     motion = load_motion(path, load_character(), time_range=(0.0, 0.5), corrections=Corrections(fps=30.0))
     assert (motion.clip.fps, len(motion.clip), motion.unit, motion.up) == (30.0, 16, "m", "y")
