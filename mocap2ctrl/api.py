@@ -36,8 +36,8 @@ from mocap2ctrl.fit.inputs import (
     video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
-from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
@@ -250,7 +250,7 @@ def _begin_motion(
             job.character,
             time_range=options.time_range,
             cycles=options.cycles,
-            corrections=options.corrections,
+            stated=options.stated,
         )
     except MotionFileError as error:
         raise refusal or error from None
@@ -348,7 +348,7 @@ def inspect(
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range, corrections=options.corrections)
+        loaded = load_motion(source, character, time_range=time_range, stated=options.stated)
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -450,13 +450,13 @@ def evaluate(
         return evaluate_video(capture, run, truth), run
     clip, points = capture.reference, capture.source_points
     if reference is not None:
-        corrections = _own_corrections(capture, reference)
-        loaded = load_motion(reference, capture.character, corrections=corrections)
+        stated = _stated_of(capture, reference)
+        loaded = load_motion(reference, capture.character, stated=stated)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
             cycles = int(capture.run.get("cycles", 1))
             loaded = load_motion(
-                reference, capture.character, time_range=_time_range(capture), cycles=cycles, corrections=corrections
+                reference, capture.character, time_range=_time_range(capture), cycles=cycles, stated=stated
             )
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
@@ -481,12 +481,12 @@ def engine_warnings(capture: Capture, evaluation: Evaluation, elsewhere: Mapping
     )
 
 
-def _own_corrections(capture: Capture, reference: Path | str) -> Corrections | None:
+def _stated_of(capture: Capture, reference: Path | str) -> Stated:
     """What was said of the capture's own input, if `reference` is that file."""
     clip = capture.reference.provenance
     if not Path(reference).is_file() or sha256(Path(reference).read_bytes()).hexdigest() != clip.get("sha256"):
-        return None
-    return Corrections(**clip.get("corrections", {}))
+        return NOTHING_STATED
+    return Stated(**clip.get("stated", {}))
 
 
 def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:

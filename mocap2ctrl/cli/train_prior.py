@@ -29,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
     """Trains and writes a prior."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import PriorError
-    from mocap2ctrl.motion.corrections import Corrections
     from mocap2ctrl.motion.load import load_motion
+    from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.prior.files import save_prior
     from mocap2ctrl.prior.pca import train
 
@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
     if path.exists() and not options.overwrite:
         raise PriorError(f"{path}: exists already; use --overwrite or another -o")
     character = load_character()
-    said = Corrections(options.unit, options.up, options.joint_map, options.fps)
-    motions = [load_motion(file, character, corrections=said) for file in options.files]
+    said = Stated(fps=options.fps, unit=options.unit, up=options.up, joint_map=options.joint_map)
+    motions = [load_motion(file, character, stated=said) for file in options.files]
     for motion in motions:
         for warning in motion.warnings:
             note(f"note: {motion.clip.name}: {warning}")

@@ -12,8 +12,8 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
-from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
 from mocap2ctrl.video.belt import belt_choice
@@ -54,7 +54,7 @@ class Options:
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
-        unit, up, joint_map: of a motion file, where they shall not be inferred; see `motion.corrections`.
+        unit, up, joint_map: of a motion file, where they shall not be inferred; see `motion.stated`.
     """
 
     prior: str = "auto"
@@ -77,9 +77,9 @@ class Options:
     joint_map: Path | str | Mapping[str, str] | None = None
 
     @property
-    def corrections(self) -> Corrections:
-        """What is said of a motion file where it would be inferred; `fps` counts where the file's rate cannot be true."""
-        return Corrections(self.unit, self.up, self.joint_map, self.fps)
+    def stated(self) -> Stated:
+        """What is said of a motion file that it does not say itself, or not truly."""
+        return Stated(fps=self.fps, unit=self.unit, up=self.up, joint_map=self.joint_map)
 
 
 VIDEO_OPTIONS = (

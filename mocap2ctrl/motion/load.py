@@ -18,13 +18,13 @@ from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
-from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import JointMap, map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.motion.text import decoded
 from mocap2ctrl.motion.trees import carrier, person
 from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
@@ -91,7 +91,7 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
-    corrections: Corrections | None = None,
+    stated: Stated = NOTHING_STATED,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
 
@@ -101,28 +101,27 @@ def load_motion(
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
-        corrections: what is said of the file where it would be inferred.
+        stated: what is said of the file because it does not say it, or not truly.
 
     Raises:
-        ConfigError: a correction is not allowed.
+        ConfigError: what is stated is not allowed.
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
     """
-    corrections = corrections or Corrections()
-    joint_map_name = corrections.joint_map_name
-    corrections = corrections.checked()
+    joint_map_name = stated.joint_map_name
+    stated = stated.checked()
     file = _find(path)
     data = _bytes(file)
     parsed = _parse(data, file)
-    whole = person(corrections.rated(parsed, str(file)), corrections.joints)
-    given = chosen_joints(whole, corrections.joints, joint_map_name)
+    whole = person(stated.rated(parsed, str(file)), stated.joints)
+    given = chosen_joints(whole, stated.joints, joint_map_name)
     joints = map_joints(whole, str(file), given)
-    scale = infer_scale(whole, joints, str(file), corrections.unit_m, corrections.up)
+    scale = infer_scale(whole, joints, str(file), stated.unit_m, stated.up)
     source, warnings = _prepared(whole, joints, time_range, str(file))
     seen = Body(source, joints, *z_up(source, scale.up))
     body, side_warnings = _right_handed(seen)
     factor = _leg(character) / scale.leg
     clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, corrections))
+    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, stated))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     named = named_joints(source, joints)
@@ -225,7 +224,7 @@ def _provenance(
     source: SourceMotion,
     scale: Scale,
     time_range: tuple[float, float] | None,
-    corrections: Corrections,
+    stated: Stated,
 ) -> dict[str, object]:
     return {
         "file": file.name,
@@ -235,7 +234,7 @@ def _provenance(
         "unit": scale.unit,
         "up": scale.up,
         "time_range_s": None if time_range is None else list(time_range),
-        **({"corrections": said} if (said := corrections.as_json()) else {}),
+        "stated": stated.as_json(),
     }
 
 

@@ -17,9 +17,9 @@ from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.clips import mirror
-from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.motion.text import decoded
 
 SIX = "CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation"
@@ -216,7 +216,7 @@ def test_a_rate_that_cannot_be_true_is_asked_for(
     with pytest.raises(MotionFileError, match="--fps 60") as caught:
         load_motion(path, character)
     assert meant in str(caught.value)
-    motion = load_motion(path, character, corrections=Corrections(fps=FPS))
+    motion = load_motion(path, character, stated=Stated(fps=FPS))
     assert motion.clip.fps == FPS
     assert "rate" in motion.said
 
@@ -229,7 +229,7 @@ def test_a_missing_frame_time_is_asked_for(character: Character, tmp_path: Path)
 
 def test_a_rate_that_can_be_true_is_the_file_s(character: Character, tmp_path: Path) -> None:
     (tmp_path / "f.bvh").write_text(Dialect().write())
-    assert load_motion(tmp_path / "f.bvh", character, corrections=Corrections(fps=25.0)).clip.fps == FPS
+    assert load_motion(tmp_path / "f.bvh", character, stated=Stated(fps=25.0)).clip.fps == FPS
 
 
 X_UP = Rotation.from_matrix([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
@@ -274,16 +274,16 @@ def test_units_and_axes_are_inferred(
 def test_a_given_unit_and_axis_are_taken(character: Character, tmp_path: Path) -> None:
     path = tmp_path / "f.bvh"
     path.write_text(Dialect().write())
-    motion = load_motion(path, character, corrections=Corrections(unit="0.0105", up="y"))
+    motion = load_motion(path, character, stated=Stated(unit="0.0105", up="y"))
     assert (motion.unit_m, motion.up, motion.said) == (0.0105, "y", {"unit", "up"})
     assert motion.warnings == ()
-    giant = load_motion(path, character, corrections=Corrections(unit="m"))
+    giant = load_motion(path, character, stated=Stated(unit="m"))
     assert "the body is 173 m tall; leave --unit out" in giant.warnings[0]
-    assert load_motion(path, character, corrections=Corrections(up="-y")).up == "-y"
+    assert load_motion(path, character, stated=Stated(up="-y")).up == "-y"
     with pytest.raises(ConfigError, match=r"'furlong'; allowed are m, ft, .* or its metres"):
-        load_motion(path, character, corrections=Corrections(unit="furlong"))
+        load_motion(path, character, stated=Stated(unit="furlong"))
     with pytest.raises(ConfigError, match="'w'; allowed are x, y, z, -x, -y, -z"):
-        load_motion(path, character, corrections=Corrections(up="w"))
+        load_motion(path, character, stated=Stated(up="w"))
 
 
 def test_somebody_who_crawls_does_not_make_the_way_the_up_axis(character: Character, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_of_two_people_the_first_is_taken_unless_a_map_names_the_other(character
     path.write_text("\n".join([f"HIERARCHY\n{body}{body}MOTION", *head, *both]) + "\n")
     first = load_motion(path, character)
     assert "the file holds 2 skeletons; 'hips' is taken for the person, without 'hips#2'" in first.warnings[0]
-    second = load_motion(path, character, corrections=Corrections(joint_map={"pelvis": "hips#2"}))
+    second = load_motion(path, character, stated=Stated(joint_map={"pelvis": "hips#2"}))
     assert second.joints["left knee"] == "left shin#2"
     np.testing.assert_allclose(second.clip.root_position, first.clip.root_position, atol=1e-6)
 
@@ -415,7 +415,7 @@ def test_left_handed_axes_are_told_from_right_handed_ones(
     np.testing.assert_allclose(motion.clip.angles, expected.clip.angles, atol=1e-3)
     other = {"left": "right", "right": "left"}
     exchanged = {part: re.sub("left|right", lambda m: other[m[0]], joint) for part, joint in PARTS_OF_BODY.items()}
-    told = load_motion(left, character, corrections=Corrections(joint_map=exchanged))
+    told = load_motion(left, character, stated=Stated(joint_map=exchanged))
     assert told.warnings == ()
     image = mirror(expected.clip, character)
     np.testing.assert_allclose(told.clip.angles, image.angles, atol=1e-3)

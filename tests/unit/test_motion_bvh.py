@@ -18,8 +18,8 @@ from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
 from mocap2ctrl.motion.bvh_writer import joint_name, write_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
-from mocap2ctrl.motion.corrections import Corrections
 from mocap2ctrl.motion.names import map_joints
+from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.motion.units import infer_scale
 from mocap2ctrl.types import MotionClip
 
@@ -205,7 +205,7 @@ def test_a_real_rate_that_cannot_be_true_is_asked_for():
     path = DATA / "malformed" / "bad_frame_time_1s.bvh"
     with pytest.raises(MotionFileError, match=r"bad_frame_time_1s.bvh, line \d+: Frame Time is 1 s; .*--fps"):
         load_motion(path, load_character())
-    motion = load_motion(path, load_character(), time_range=(0.0, 0.5), corrections=Corrections(fps=30.0))
+    motion = load_motion(path, load_character(), time_range=(0.0, 0.5), stated=Stated(fps=30.0))
     assert (motion.clip.fps, len(motion.clip), motion.unit, motion.up) == (30.0, 16, "m", "y")
 
 

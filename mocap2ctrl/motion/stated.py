@@ -16,22 +16,22 @@ UNIT_RANGE_M = (1e-4, 100.0)
 
 
 @dataclass(frozen=True)
-class Corrections:
+class Stated:
     """What is said of a file; None where its reader shall infer.
 
     Attributes:
+        fps: frames a second of a file whose own rate cannot be true.
         unit: of length: m, dm, cm, mm, inch, ft, cmu (1/0.45 inch), or metres a unit.
         up: the up axis: x, y, z, -x, -y or -z.
         joint_map: a file that `joint_map.read_joint_map` reads, or joints' names by part.
-        fps: frames a second of the file; only where its own rate cannot be true.
     """
 
+    fps: float | None = None
     unit: str | float | None = None
     up: str | None = None
     joint_map: Path | str | Mapping[str, str] | None = None
-    fps: float | None = None
 
-    def checked(self) -> Corrections:
+    def checked(self) -> Stated:
         """The same with the joint map read.
 
         Raises:
@@ -75,8 +75,11 @@ class Corrections:
 
     def as_json(self) -> dict[str, Any]:
         """What was said, for a capture's provenance: plain values, without what was not said."""
-        values = {"unit": self.unit, "up": self.up, "joint_map": dict(self.joints) or None, "fps": self.fps}
+        values = {"fps": self.fps, "unit": self.unit, "up": self.up, "joint_map": dict(self.joints) or None}
         return {name: value for name, value in values.items() if value is not None}
+
+
+NOTHING_STATED = Stated()
 
 
 def _unit(unit: str | float | None) -> tuple[str, float] | None:
