@@ -102,6 +102,7 @@ def fit(
     unit: str | float | None = None,
     up: str | None = None,
     joint_map: Path | str | Mapping[str, str] | None = None,
+    skeleton: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
     command: str = "",
@@ -112,8 +113,8 @@ def fit(
     """Fits a physics controller to a video, to masks, or to a motion, and writes a capture folder.
 
     Args:
-        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a BVH or DeepMimic file, or the name of a DeepMimic
-            clip that pybullet ships.
+        source: a video; a folder of PNGs or `FILE.npz:KEY` with masks; a motion file of any kind in `motion.formats`, or the name
+            of a DeepMimic clip that pybullet ships.
         output: the capture's folder; `captures/<name>` if not given.
         config: settings; the default budget if not given. `seed` and a motion's `fps` override its own. For a video, weights
             that are motion capture's defaults count as not given.
@@ -148,6 +149,7 @@ def fit(
         unit: of length of a motion file: m, dm, cm, mm, inch, ft, cmu, or metres a unit; inferred if not given.
         up: a motion file's up axis: x, y, z, -x, -y or -z; inferred if not given.
         joint_map: which joint of a motion file is which part of the body: a file as `inspect` writes it, or names by part.
+        skeleton: the ASF of an AMC; the one beside it if not given.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
@@ -169,6 +171,7 @@ def fit(
         camera=camera,
         background=background,
         background_method=background_method,
+        skeleton=skeleton,
         person=person,
         masks=masks,
         allow_ground=allow_ground,
@@ -299,6 +302,7 @@ def inspect(
     camera: Path | str | None = None,
     background: Path | str | None = None,
     background_method: str | None = None,
+    skeleton: Path | str | None = None,
     person: str | Sequence[float] | None = None,
     masks: bool = False,
     slowmo: float | None = None,
@@ -333,6 +337,7 @@ def inspect(
         camera=camera,
         background=background,
         background_method=background_method,
+        skeleton=skeleton,
         person=person,
         masks=masks,
         slowmo=slowmo,
@@ -395,6 +400,7 @@ def fit_command(source: Path | str, options: Options) -> str:
         "--unit": options.unit,
         "--up": options.up,
         "--joint-map": None if isinstance(options.joint_map, Mapping) else options.joint_map,
+        "--skeleton": options.skeleton,
     }
     words: list[object] = ["mocap2ctrl", "fit", source, *(["--masks"] if options.masks else [])]
     for flag, value in given.items():

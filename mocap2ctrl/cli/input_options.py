@@ -6,11 +6,12 @@ import argparse
 from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
+from mocap2ctrl.motion.formats import KINDS_TEXT
 
 UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
 INPUT_HELP = (
-    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a .bvh, a DeepMimic .txt; or the name of "
-    "sample footage or of a clip in pybullet_data"
+    "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a motion file: "
+    f"{KINDS_TEXT}; or the name of sample footage or of a clip in pybullet_data"
 )
 
 
@@ -22,7 +23,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
         parser,
         "input",
         "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30), or the file's if "
-        "its own cannot be true",
+        "its own cannot be true, or it holds none, as an .amc (default: 120)",
     )
     add_correction_arguments(parser.add_argument_group("for motion files"))
     group = parser.add_argument_group("for videos and masks")
@@ -65,6 +66,7 @@ def add_correction_arguments(group: argparse._ActionsContainer) -> None:
         metavar="x|y|z|-x|-y|-z",
         help="the up axis (default: the one that the body stands along)",
     )
+    group.add_argument("--skeleton", metavar="FILE.asf", help="of an .amc (default: the .asf beside it)")
     group.add_argument(
         "--joint-map",
         metavar="FILE.toml",
@@ -95,6 +97,7 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "camera": options.camera,
         "background": options.background,
         "background_method": options.background_method,
+        "skeleton": options.skeleton,
         "person": options.person,
         "masks": options.masks,
         "slowmo": options.slowmo,

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from mocap2ctrl.cli.input_options import add_correction_arguments
 from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.motion.formats import KINDS_TEXT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = "example:\n  mocap2ctrl train-prior walk1.bvh walk2.bvh -o walking.npz"
-    parser.add_argument("files", metavar="FILE", nargs="+", help="motion files, or names of clips in pybullet_data")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help=f"motion files: {KINDS_TEXT}; or names of clips in pybullet_data"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the prior to write, an .npz")
     parser.add_argument("--name", help="what reports call it (default: the output's name)")
     parser.add_argument(
@@ -40,7 +43,9 @@ def run(options: argparse.Namespace) -> int:
     if path.exists() and not options.overwrite:
         raise PriorError(f"{path}: exists already; use --overwrite or another -o")
     character = load_character()
-    said = Stated(fps=options.fps, unit=options.unit, up=options.up, joint_map=options.joint_map)
+    said = Stated(
+        skeleton=options.skeleton, fps=options.fps, unit=options.unit, up=options.up, joint_map=options.joint_map
+    )
     motions = [load_motion(file, character, stated=said) for file in options.files]
     for motion in motions:
         for warning in motion.warnings:

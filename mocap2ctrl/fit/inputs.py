@@ -12,7 +12,9 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
+from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import LoadedMotion
+from mocap2ctrl.motion.own_npz import is_motion_archive
 from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
@@ -25,9 +27,6 @@ from mocap2ctrl.video.sources import check_method
 VIDEO_SUFFIXES = frozenset(
     ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .m2ts .mts .ts .wmv .flv .ogv .3gp .mjpeg .mjpg .gif".split()  # noqa: SIM905
 )
-MOTION_SUFFIXES = frozenset((".bvh", ".txt", ".json", ""))
-"""None at all for clips that are found by name."""
-
 VIDEO_PRIORS = ("everyday", "all", "locomotion", "strike", "dance", "acrobatics", "getup", "exercise")
 """What `auto` means for a video: the search is under the first, and the track ends under the one that makes it most likely."""
 
@@ -55,6 +54,7 @@ class Options:
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
         unit, up, joint_map: of a motion file, where they shall not be inferred; see `motion.stated`.
+        skeleton: the ASF of an AMC.
     """
 
     prior: str = "auto"
@@ -75,11 +75,12 @@ class Options:
     unit: str | float | None = None
     up: str | None = None
     joint_map: Path | str | Mapping[str, str] | None = None
+    skeleton: Path | str | None = None
 
     @property
     def stated(self) -> Stated:
         """What is said of a motion file that it does not say itself, or not truly."""
-        return Stated(fps=self.fps, unit=self.unit, up=self.up, joint_map=self.joint_map)
+        return Stated(self.skeleton, self.fps, self.unit, self.up, self.joint_map)
 
 
 VIDEO_OPTIONS = (
@@ -94,7 +95,7 @@ VIDEO_OPTIONS = (
     "belt",
     "keypoints",
 )
-MOTION_OPTIONS = ("unit", "up", "joint_map")
+MOTION_OPTIONS = ("unit", "up", "joint_map", "skeleton")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,8 @@ class Job:
 
 def is_video_input(source: Path | str) -> bool:
     """Whether `source` was seen by a camera: a video by its suffix, a folder, or masks; anything else is a motion."""
-    return Path(source).suffix.lower() in VIDEO_SUFFIXES or is_mask_spec(source)
+    seen = Path(source).suffix.lower() in VIDEO_SUFFIXES or is_mask_spec(source)
+    return seen and not is_motion_archive(source)
 
 
 def input_name(source: Path | str) -> str:
@@ -160,10 +162,10 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         for name in VIDEO_OPTIONS:
             if getattr(options, name) not in (None, False):
                 flag = f"--{name.replace('_', '-')}"
-                if Path(source).suffix.lower() not in MOTION_SUFFIXES:
+                if Path(source).suffix.lower() not in {*MOTION_SUFFIXES, ""}:  # none: clips that are found by name
                     raise ConfigError(
                         f"{source}: unknown kind of input for {flag}; allowed are a video (.mp4, .mov, .avi, …), masks "
-                        "(FILE.npz:KEY or a folder of PNGs) and, without such options, a .bvh or a DeepMimic .txt"
+                        f"(FILE.npz:KEY or a folder of PNGs) and, without such options, a motion: {KINDS_TEXT}"
                     )
                 raise ConfigError(f"{source}: is a motion; {flag} goes with videos and masks only, leave it out")
         if method == "growth":

@@ -75,11 +75,13 @@ def parse_deepmimic(text: str, source: str, name: str) -> SourceMotion:
     """The motion in DeepMimic `text`; `source` is named in errors."""
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # plain ValueError: a number of thousands of digits
         where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise MotionFileError(f"{source}{where}: not valid JSON; a DeepMimic motion is one JSON object") from error
     rows = _rows(data, source)
-    loop = str(data.get("Loop", "none")).lower() == "wrap"
+    loop = str(data.get("Loop", "none")).lower()
+    if loop not in ("none", "wrap"):
+        raise MotionFileError(f"{source}: Loop is {loop[:20]!r}; allowed are 'none' and 'wrap'")
     rows, fps = _evenly_sampled(rows)
     positions, orientations = _forward_kinematics(rows)
     names = tuple(entry[0] for entry in _SKELETON)
@@ -93,7 +95,7 @@ def parse_deepmimic(text: str, source: str, name: str) -> SourceMotion:
         orientations=orientations,
         fps=fps,
         format="deepmimic",
-        loop=loop,
+        loop=loop == "wrap",
         up="y",
         unit_m=1.0,
     )
@@ -107,7 +109,8 @@ def _rows(data: Any, source: str) -> Array:
         if not isinstance(row, list) or len(row) != ROW_LENGTH:
             given = f"{len(row)} numbers" if isinstance(row, list) else type(row).__name__
             raise MotionFileError(
-                f"{source}: frame {index} is {given}; the humanoid3d skeleton has {ROW_LENGTH} numbers a frame"
+                f"{source}: frame {index} is {given}; the humanoid3d skeleton has {ROW_LENGTH} numbers a frame (clips of "
+                "other characters, such as atlas, dog3d or laikago, are on skeletons that are not in the file)"
             )
         if not all(isinstance(value, int | float) and abs(value) <= MAX_POSITION_M for value in row):
             raise MotionFileError(f"{source}: frame {index} holds a value that is not a finite number")
@@ -147,7 +150,7 @@ def _check_quaternions(rows: Array, source: str) -> None:
 
 
 def _evenly_sampled(rows: Array) -> tuple[Array, float]:
-    """The rows at their median frame duration, interpolated where durations differ, and the frame rate."""
+    """The rows at about their median frame duration, interpolated where durations differ, and the frame rate."""
     durations = rows[:-1, 0] if len(rows) > 1 else np.maximum(rows[:1, 0], 1.0 / 30.0)
     step = float(np.median(durations))
     rows = rows.copy()
@@ -156,8 +159,9 @@ def _evenly_sampled(rows: Array) -> tuple[Array, float]:
     if len(rows) == 1 or np.all(np.abs(durations - step) < 1e-4):
         return rows, frame_rate(step)
     times = np.concatenate([[0.0], np.cumsum(durations)])
-    wanted = np.arange(0.0, times[-1] + 1e-6, step)
-    return np.stack([np.interp(wanted, times, column) for column in rows.T], axis=1), frame_rate(step)
+    count = max(1, round(times[-1] / step))  # whole steps, so that a loop keeps its period
+    wanted = np.linspace(0.0, times[-1], count + 1)
+    return np.stack([np.interp(wanted, times, column) for column in rows.T], axis=1), frame_rate(times[-1] / count)
 
 
 def _forward_kinematics(rows: Array) -> tuple[Array, Array]:

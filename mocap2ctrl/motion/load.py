@@ -15,17 +15,15 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
-from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
-from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
+from mocap2ctrl.motion.formats import find_motion, parse_motion, read_bytes
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import JointMap, map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
-from mocap2ctrl.motion.text import decoded
 from mocap2ctrl.motion.trees import carrier, person
 from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
 from mocap2ctrl.types import Array, MotionClip
@@ -50,14 +48,14 @@ class LoadedMotion:
         clip: at the file's rate unless another was asked for.
         source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world,
             metres; NaN where it has no such joint.
-        kind: `bvh` or `deepmimic`.
+        kind: of file, as in `formats.FORMATS`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
         unit_m: its metres.
         up: the file's up axis: x, y, z, or a negative one, `-y`.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
-        joints: the file's name of the joint of each part of the body, for example `left knee`.
+        joints: the file's name of the joint, or labels of the markers, of each part of the body, for example `left knee`.
         how: how the joint of each part was found: `map` (given), `name` or `shape` of the skeleton.
         said: which of `unit`, `up` and `rate` were given, the first two also if the file's format states them.
         facing: where the body faces in the first frame, in the file's axes: `+z`, or `+z, 30° towards +x`.
@@ -96,12 +94,13 @@ def load_motion(
     """Reads a motion file and retargets it.
 
     Args:
-        path: a BVH or DeepMimic file, or the bare name of a DeepMimic clip in pybullet_data (`humanoid3d_walk`).
+        path: a motion file of any kind in `formats.FORMATS`, or the bare name of a DeepMimic clip in
+            pybullet_data (`humanoid3d_walk`).
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
-        stated: what is said of the file because it does not say it, or not truly.
+        stated: what the user says of the file because the file does not.
 
     Raises:
         ConfigError: what is stated is not allowed.
@@ -109,9 +108,9 @@ def load_motion(
     """
     joint_map_name = stated.joint_map_name
     stated = stated.checked()
-    file = _find(path)
-    data = _bytes(file)
-    parsed = _parse(data, file)
+    file = find_motion(path)
+    data = read_bytes(file)
+    parsed = parse_motion(data, file, stated)
     whole = person(stated.rated(parsed, str(file)), stated.joints)
     given = chosen_joints(whole, stated.joints, joint_map_name)
     joints = map_joints(whole, str(file), given)
@@ -136,7 +135,7 @@ def load_motion(
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
-        joints=named,
+        joints={part: source.labels.get(name, name) for part, name in named.items()},
         how={part: joints.how[part] for part in named},
         said=scale.said | ({"rate"} if parsed.rate_doubt else set()),
         facing=facing(body, scale.up, left_handed=body is not seen),
@@ -150,43 +149,6 @@ def load_motion(
             *side_warnings,
             *_ground_warnings(clip, character),
         ),
-    )
-
-
-def _find(path: Path | str) -> Path:
-    file = Path(path)
-    if file.is_file():
-        return file
-    folder = deepmimic_directory()
-    if folder is not None and file.name == str(path):
-        for name in (file.name, f"{file.name}.txt", f"humanoid3d_{file.name}.txt"):
-            if (folder / name).is_file():
-                return folder / name
-    if file.is_dir():
-        raise MotionFileError(f"{path}: is a folder; give a .bvh or a DeepMimic .txt file")
-    hint = "" if folder is not None else "; DeepMimic's clips are found by name once pybullet is installed"
-    raise MotionFileError(f"{path}: no such file{hint}")
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise MotionFileError(f"{file}: cannot be read ({error.strerror or error})") from error
-
-
-def _parse(data: bytes, file: Path) -> SourceMotion:
-    """Chooses the reader by what the file holds."""
-    text = decoded(data)
-    start = text.lstrip()[:20].upper()
-    if start.startswith("HIERARCHY"):
-        return parse_bvh(text, str(file), file.stem)
-    if start.startswith("{"):
-        return parse_deepmimic(text, str(file), file.stem)
-    if file.suffix.lower() == ".bvh":
-        return parse_bvh(text, str(file), file.stem)
-    raise MotionFileError(
-        f"{file}: not a motion file; allowed are BVH (begins with HIERARCHY) and DeepMimic JSON (begins with '{{')"
     )
 
 
@@ -207,10 +169,13 @@ def _prepared(
 
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
     start_s, end_s = time_range
-    length = (len(source) - 1) / source.fps
-    if not 0.0 <= start_s < end_s or start_s >= length:
-        raise MotionFileError(f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from 0 to {length:g} s")
-    return round(start_s * source.fps), round(min(end_s, length) * source.fps) + 1
+    first, length = source.start_s, (len(source) - 1) / source.fps
+    if not 0.0 <= start_s < end_s or not start_s < first + length or end_s <= first:
+        raise MotionFileError(
+            f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {first + length:g} s"
+        )
+    start = max(start_s - first, 0.0)
+    return round(start * source.fps), round(min(end_s - first, length) * source.fps) + 1
 
 
 def _leg(character: Character) -> float:

@@ -114,10 +114,11 @@ def source_points(body: Body, character: Character) -> Array:
         side, _, part = point.name.partition("_")
         joint = joints.limb(side, part) if side in SIDES else None
         if joint is not None:
-            points[:, index] = body.positions[:, joint]
+            if body.source.joint_names[joint] not in body.source.guessed:
+                points[:, index] = body.positions[:, joint]
         elif point.name == "pelvis":
             points[:, index] = _pelvis(body)
-        elif point.name == "neck" and joints.neck is not None:
+        elif point.name == "neck" and joints.neck is not None and "neck" not in body.source.guessed:
             points[:, index] = body.positions[:, joints.neck]
         elif point.name == "head" and joints.head is not None and joints.neck is not None:
             tip = body.top_of_head()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,10 +23,13 @@ class SourceMotion:
         positions: (T, N, 3) world positions.
         orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
         fps: frames a second; NaN where the file's own rate cannot be true.
-        format: `bvh` or `deepmimic`.
+        format: kind of file, as in `formats.FORMATS`.
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
+        start_s: time of the first frame in the file, where the file begins before the body is seen.
+        guessed: names of joints that the file does not tell, put where they are at rest.
+        labels: what the file calls a joint, or the markers that tell it, where that is not the joint's name.
         warnings: what the reader had to overlook.
         rate_doubt: why the file's rate cannot be true, and in which line, if it has lines; empty where it can.
     """
@@ -42,6 +46,9 @@ class SourceMotion:
     loop: bool = False
     up: str | None = None
     unit_m: float | None = None
+    start_s: float = 0.0
+    guessed: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     rate_doubt: str = ""
 
@@ -65,6 +72,7 @@ class SourceMotion:
             positions=self.positions[part],
             orientations=self.orientations[part],
             loop=self.loop and whole,
+            start_s=self.start_s + part.indices(len(self))[0] / self.fps,
         )
 
     def ancestors(self, joint: int) -> list[int]:

@@ -20,12 +20,14 @@ class Stated:
     """What is said of a file; None where its reader shall infer.
 
     Attributes:
-        fps: frames a second of a file whose own rate cannot be true.
+        skeleton: the ASF of an AMC; one beside it if not given.
+        fps: frames a second of a file that holds no rate, or one that cannot be true.
         unit: of length: m, dm, cm, mm, inch, ft, cmu (1/0.45 inch), or metres a unit.
         up: the up axis: x, y, z, -x, -y or -z.
         joint_map: a file that `joint_map.read_joint_map` reads, or joints' names by part.
     """
 
+    skeleton: Path | str | None = None
     fps: float | None = None
     unit: str | float | None = None
     up: str | None = None
@@ -75,7 +77,14 @@ class Stated:
 
     def as_json(self) -> dict[str, Any]:
         """What was said, for a capture's provenance: plain values, without what was not said."""
-        values = {"fps": self.fps, "unit": self.unit, "up": self.up, "joint_map": dict(self.joints) or None}
+        skeleton = None if self.skeleton is None else str(Path(self.skeleton).resolve())
+        values = {
+            "skeleton": skeleton,
+            "fps": self.fps,
+            "unit": self.unit,
+            "up": self.up,
+            "joint_map": dict(self.joints) or None,
+        }
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -99,6 +99,11 @@ def leg_length(source: SourceMotion, joints: JointMap) -> float:
     return float(np.median(total) / 2.0)
 
 
+def to_z_up(up: str) -> Array:
+    """(3, 3) the rotation that brings the axis `up` to z."""
+    return _TO_Z_UP[up]
+
+
 def z_up(source: SourceMotion, up: str) -> tuple[Array, Array, Array]:
     """Positions (T, N, 3) and orientations (T, N, 4) with z up, in file units; and the turn (4,) that made them so."""
     turn = _TO_Z_UP[up]

@@ -10,6 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.contacts import foot_contacts
+from mocap2ctrl.motion.formats import TITLES
 from mocap2ctrl.motion.joint_map import FILE_NAME
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.report.ground import Image, background
@@ -26,7 +27,6 @@ PANEL_PX = 398
 COLUMNS, POSES = 4, 8
 JOINT, JOINT_RIM = (255, 224, 50), (20, 22, 26)
 FOUND_BY = {"map": "the joint map", "name": "name", "shape": "the skeleton's shape"}
-FORMATS = {"bvh": "BVH", "deepmimic": "DeepMimic"}
 
 
 def motion_inspection(
@@ -93,7 +93,7 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
     metres = "" if loaded.unit == "m" else f" ({loaded.height * loaded.unit_m:.2f} m)"
     return {
         "File": {
-            "format": FORMATS.get(loaded.kind, loaded.kind),
+            "format": TITLES[loaded.kind],
             "unit": f"{loaded.unit}, {_source_of('unit', loaded)}",
             "up axis": f"{loaded.up}, {_source_of('up', loaded)}",
             "faces at first": loaded.facing,

@@ -49,6 +49,7 @@ DOORS = {
     "mujoco": "simulation/mujoco*.py",
     "pybullet": "simulation/bullet.py",
     "cma": "fit/cmaes.py",
+    "c3d": "motion/c3d.py",
     "numba": "compiled.py",
     "llvmlite": "compiled.py",
     "distributed": "fit/dask_crew.py",

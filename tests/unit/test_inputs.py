@@ -35,6 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("humanoid3d_walk", False, "humanoid3d_walk"),
         ("motion.txt", False, "motion"),
         ("take.1.bvh", False, "take.1"),
+        ("gait.c3d", False, "gait"),
+        ("01_02.amc", False, "01_02"),
     ],
 )
 def test_kinds_and_names(folder: Path, source: str, seen: bool, name: str) -> None:
@@ -66,6 +68,7 @@ def test_the_working_directory_has_a_name(folder: Path, monkeypatch: pytest.Monk
         ("two.npz:left", "batch", Options(slowmo=4.0), "holds masks; --slowmo"),
         ("walk.bvh", "growth", Options(), "growth.*choose incremental or batch"),
         ("walk.mp4", "incremental", Options(cycles=2), "--cycles"),
+        ("walk.mp4", "incremental", Options(skeleton="a.asf"), "no motion file; --skeleton goes with"),
         ("two.npz:left", "batch", Options(cycles=2), "--cycles"),
         ("frames", "incremental", Options(background="b.jpg"), r"holds masks; --background"),
         ("frames", "incremental", Options(background_method="key"), r"holds masks; --background-method"),

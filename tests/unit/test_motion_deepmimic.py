@@ -50,6 +50,21 @@ def test_uneven_durations_are_resampled_in_time():
     np.testing.assert_allclose(source.positions[:, 0, 0], [0, 0.1, 0.2, 0.3, 0.4], atol=1e-9)
 
 
+def test_a_loop_of_uneven_durations_keeps_its_period():
+    rows = [row(d, root=(x, 0.9, 0)) for d, x in ((0.1, 0.0), (0.1, 0.1), (0.1, 0.2), (0.07, 0.3), (0.0, 0.37))]
+    source = parse(rows, "wrap")
+    np.testing.assert_allclose((len(source) - 1) / source.fps, 0.37)
+    np.testing.assert_allclose(source.positions[-1, 0, 0], 0.37)
+    np.testing.assert_allclose(np.diff(source.positions[:, 0, 0]), 1.0 / source.fps, rtol=1e-9)
+
+
+def test_what_a_loop_may_be_and_numbers_that_are_none():
+    with pytest.raises(MotionFileError, match="Loop is 'pingpong'; allowed are 'none' and 'wrap'"):
+        parse([row(), row()], "PingPong")
+    with pytest.raises(MotionFileError, match="not valid JSON"):
+        parse_deepmimic('{"Frames": [[' + "1" * 5000 + "]]}", "clip.txt", "clip")
+
+
 def test_loop_flag():
     assert parse([row(), row()], "wrap").loop
     assert not parse([row(), row()], "none").loop
@@ -64,6 +79,7 @@ def test_loop_flag():
         ([row(0.0), row()], "frame 0 lasts 0 s"),
         ([row(2.0), row()], "frame 0 lasts 2 s"),
         ([[*row()[:4], 0, 0, 0, 0, *row()[8:]]], "a quaternion of length 0"),
+        ([row()[:37]], r"frame 0 is 37 numbers; .*clips of other characters, such as atlas"),
     ],
 )
 def test_damaged_clips_are_refused(rows, cause: str):
