@@ -136,6 +136,30 @@ def cycle_turn(clip: MotionClip) -> Array:
     return rotations.yaw(turn if abs(turn) > SMALLEST_TURN_RAD else 0.0)
 
 
+def carried_on(clip: MotionClip, cycles: int) -> tuple[Array, Array, Array]:
+    """Root positions, root orientations and angles of a loop `cycles` periods later, or earlier where negative.
+
+    The frame that this period and the one next to it share is left out.
+    """
+    turn, start = cycle_turn(clip), clip.root_position[0]
+    end = clip.root_position[-1] * np.array([1.0, 1.0, 0.0]) + start * np.array([0.0, 0.0, 1.0])
+    position, orientation = clip.root_position, clip.root_orientation
+    for _ in range(abs(cycles)):
+        if cycles > 0:
+            position, orientation = (
+                end + rotations.rotate(turn, position - start),
+                rotations.multiply(turn, orientation),
+            )
+        else:
+            back = rotations.conjugate(turn)
+            position, orientation = (
+                start + rotations.rotate(back, position - end),
+                rotations.multiply(back, orientation),
+            )
+    kept = slice(1, None) if cycles > 0 else slice(None, -1)
+    return position[kept], orientation[kept], clip.angles[kept]
+
+
 def close_loop(clip: MotionClip) -> MotionClip:
     """The loop with its last frames bent so that the last pose is the first, up to ground travel and heading."""
     count = min(len(clip), max(2, round(SEAM_S * clip.fps) + 1))

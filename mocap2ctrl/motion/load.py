@@ -18,6 +18,7 @@ from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.feet import Feet
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
@@ -49,6 +50,8 @@ class LoadedMotion:
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint of each part of the body, for example `left knee`.
+        feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
+            the part that was read.
         warnings: what a user should know.
     """
 
@@ -61,6 +64,7 @@ class LoadedMotion:
     travels: bool
     height: float
     joints: Mapping[str, str]
+    feet: Feet
     warnings: tuple[str, ...]
 
 
@@ -92,8 +96,9 @@ def load_motion(
     source, warnings = _prepared(whole, time_range, str(file))
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
-    clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range))
+    moved = retarget(body, character, factor)
+    points = moved.points
+    clip = replace(moved.clip, provenance=_provenance(file, data, source, scale, time_range))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
@@ -107,6 +112,7 @@ def load_motion(
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
         joints=named_joints(source, joints),
+        feet=moved.feet,
         warnings=(
             *source.warnings,
             *warnings,
