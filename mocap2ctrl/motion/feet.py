@@ -29,6 +29,11 @@ class Standing:
     height_mm: float | None
     sinks_mm: float | None
 
+    def scaled(self, size: float) -> Standing:
+        """The same of a body that is `size` times as tall."""
+        slide, height, sinks = (v if v is None else size * v for v in (self.slide_cm_s, self.height_mm, self.sinks_mm))
+        return Standing(slide, height, sinks)
+
 
 @dataclass(frozen=True)
 class Feet:
@@ -42,6 +47,10 @@ class Feet:
     before: Standing
     after: Standing
     contacts: tuple[tuple[tuple[float, float], ...], ...]
+
+    def scaled(self, size: float) -> Feet:
+        """The same of a body that is `size` times as tall."""
+        return Feet(self.before.scaled(size), self.after.scaled(size), self.contacts)
 
 
 def feet_of(character: Character, before: State, after: State, standing: Masks, fps: float) -> Feet:

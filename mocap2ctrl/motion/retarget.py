@@ -38,6 +38,7 @@ CALMING_S = 0.08
 CALMING_WEIGHT = 0.1
 CALMING_ROUNDS = 4
 
+ADULT_M = 1.75
 HORIZONTAL = np.array([1.0, 1.0, 0.0])
 ANKLE_WEIGHT = 4.0
 
@@ -68,6 +69,17 @@ def retarget(body: Body, character: Character, scale: float) -> Retargeted:
         character: who shall move.
         scale: character's metres a file unit.
     """
+    if character.height_m == ADULT_M:
+        return _retargeted(body, character, scale)
+    # All lengths and speeds in this floor are adults': smaller and taller bodies' motions are those of adults, scaled.
+    size = character.height_m / ADULT_M
+    adult = _retargeted(body, character.scaled(ADULT_M), scale / size)
+    clip = replace(adult.clip, root_position=size * adult.clip.root_position)
+    return Retargeted(clip, size * adult.points, adult.feet.scaled(size))
+
+
+def _retargeted(body: Body, character: Character, scale: float) -> Retargeted:
+    """`retarget` for a character as tall as an adult."""
     fps = body.source.fps
     frames = segment_orientations(body)
     origin, yaw = _pelvis(body)[0] * HORIZONTAL, rotations.yaw(-rotations.heading(frames["pelvis"][0]))
