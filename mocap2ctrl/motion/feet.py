@@ -48,6 +48,16 @@ class Feet:
     after: Standing
     contacts: tuple[tuple[tuple[float, float], ...], ...]
 
+    def __str__(self) -> str:
+        """One sentence; empty where nothing stands."""
+        b, a = self.before, self.after
+        if b.slide_cm_s is None or a.slide_cm_s is None or b.height_mm is None or a.height_mm is None:
+            return ""
+        return (
+            f"feet that stand: slide {b.slide_cm_s:.1f} → {a.slide_cm_s:.1f} cm/s, "
+            f"off the ground {b.height_mm:.1f} → {a.height_mm:.1f} mm"
+        )
+
     def scaled(self, size: float) -> Feet:
         """The same of a body that is `size` times as tall."""
         return Feet(self.before.scaled(size), self.after.scaled(size), self.contacts)

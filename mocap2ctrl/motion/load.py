@@ -19,6 +19,7 @@ from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.feet import Feet
+from mocap2ctrl.motion.joint_errors import joint_errors_cm
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
@@ -50,6 +51,7 @@ class LoadedMotion:
         travels: the root leaves its place by more than half a metre.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint of each part of the body, for example `left knee`.
+        joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
         feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
             the part that was read.
         warnings: what a user should know.
@@ -64,6 +66,7 @@ class LoadedMotion:
     travels: bool
     height: float
     joints: Mapping[str, str]
+    joint_errors_cm: Mapping[str, tuple[float, float]]
     feet: Feet
     warnings: tuple[str, ...]
 
@@ -112,6 +115,7 @@ def load_motion(
         travels=bool(np.max(reach) > TRAVEL_M),
         height=scale.leg / LEG_SHARE,
         joints=named_joints(source, joints),
+        joint_errors_cm=joint_errors_cm(character, clip, points),
         feet=moved.feet,
         warnings=(
             *source.warnings,
