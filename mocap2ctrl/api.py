@@ -134,8 +134,8 @@ def fit(
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
-        belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
-            evident from feet that slide back. Motions are over the belt, as if it rested.
+        belt: that the person of a video, or of a motion in place, walks or runs on: `none`, its speed in m/s, or `auto`
+            (the default) for the one that is evident from feet that slide back. Motions are over the belt, as if it rested.
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
@@ -230,7 +230,8 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles)
+    belt = belt_choice(options.belt)
+    loaded = load_motion(job.source, job.character, time_range=options.time_range, cycles=options.cycles, belt=belt)
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
@@ -305,7 +306,7 @@ def inspect(
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range)
+        loaded = load_motion(source, character, time_range=time_range, belt=belt_choice(belt))
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -407,8 +408,10 @@ def evaluate(
         loaded = load_motion(reference, capture.character)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
-            cycles = int(capture.run.get("cycles", 1))
-            loaded = load_motion(reference, capture.character, time_range=_time_range(capture), cycles=cycles)
+            cycles, belt = int(capture.run.get("cycles", 1)), capture.reference.provenance.get("belt")
+            loaded = load_motion(
+                reference, capture.character, time_range=_time_range(capture), cycles=cycles, belt=belt
+            )
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)

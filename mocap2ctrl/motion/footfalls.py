@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mocap2ctrl.character.kinematics import clip_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.contacts import speed
-from mocap2ctrl.motion.soles import sole_heights, soles
-from mocap2ctrl.types import Array, Masks
+from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.motion.soles import sole_heights, soles, turned_to_ground
+from mocap2ctrl.types import Array, Masks, MotionClip
 
 PARTS = ("heel", "ball")
 
@@ -45,6 +47,14 @@ def footfalls(tracks: Array, possible: Masks, fps: float) -> Masks:
         stay = (speeds < SLOW_M_S[1]) & (above < LOW_M[1]) & allowed
         standing[:, side, part] = _without_blips(_held(begin, stay), round(SHORTEST_S * fps))
     return standing
+
+
+def body_footfalls(clip: MotionClip, character: Character) -> Masks:
+    """(T, 2, 2) the same of a clip of the character that is on the ground."""
+    positions, orientations = clip_frames(character, clip)
+    parts = [[character.segment_index(f"{side}_{part}") for part in ("foot", "toes")] for side in SIDES]
+    standing = footfalls(positions[:, parts], turned_to_ground(character, positions, orientations), clip.fps)
+    return on_ground(standing, character, positions, orientations, clip.fps)
 
 
 def on_ground(standing: Masks, character: Character, positions: Array, orientations: Array, fps: float) -> Masks:

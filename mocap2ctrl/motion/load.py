@@ -19,6 +19,7 @@ from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.feet import Feet
+from mocap2ctrl.motion.in_place import Belt, on_belt
 from mocap2ctrl.motion.joint_errors import joint_errors_cm
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
@@ -49,6 +50,7 @@ class LoadedMotion:
         up: the file's up axis: x, y or z.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
+        belt: ground that moves under the body: of a treadmill, or a clip in place; and whether its travel was put back.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint of each part of the body, for example `left knee`.
         joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
@@ -64,6 +66,7 @@ class LoadedMotion:
     up: str
     scale: float
     travels: bool
+    belt: Belt
     height: float
     joints: Mapping[str, str]
     joint_errors_cm: Mapping[str, tuple[float, float]]
@@ -78,6 +81,7 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    belt: str | float | None = None,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
 
@@ -87,6 +91,8 @@ def load_motion(
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
         cycles: how often a loop is repeated.
+        belt: of motions in place: `auto` puts the travel back that feet which slide back tell, a number that speed in m/s;
+            by default the motion is left as it is, and a belt is told, which `none` does not look for.
 
     Raises:
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
@@ -99,9 +105,11 @@ def load_motion(
     source, warnings = _prepared(whole, time_range, str(file))
     body = Body(source, joints, *z_up(source, scale.up))
     factor = _leg(character) / scale.leg
+    body, under = on_belt(body, factor, belt, str(file))
     moved = retarget(body, character, factor)
     points = moved.points
-    clip = replace(moved.clip, provenance=_provenance(file, data, source, scale, time_range))
+    told = {"belt": str(belt)} if under.put_back else {}
+    clip = replace(moved.clip, provenance={**_provenance(file, data, source, scale, time_range), **told})
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
@@ -113,6 +121,7 @@ def load_motion(
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
+        belt=under,
         height=scale.leg / LEG_SHARE,
         joints=named_joints(source, joints),
         joint_errors_cm=joint_errors_cm(character, clip, points),
@@ -122,6 +131,7 @@ def load_motion(
             *warnings,
             *scale.warnings,
             *_side_warnings(body),
+            *under.warnings,
             *_ground_warnings(clip, character),
         ),
     )

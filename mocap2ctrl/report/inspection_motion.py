@@ -10,6 +10,7 @@ import numpy as np
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.feet import Feet
+from mocap2ctrl.motion.in_place import Belt
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.report.ground import Image, background
@@ -67,6 +68,7 @@ def motion_inspection(
             "retarget_error_cm": None if not errors else round(mean, 2),
             "retarget_errors_cm": {name: round(value, 2) for name, (value, _) in errors.items()},
             "feet": feet_values(loaded.feet),
+            "belt_m_s": round(loaded.belt.speed_m_s, 2),
         },
         command=command,
     )
@@ -87,6 +89,7 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "body": f"{character.height_m:.2f} m tall",
             "scale": f"{loaded.scale:.4g} m for one file unit",
             "travels": f"{reach:.2f} m" if loaded.travels else f"no ({reach:.2f} m)",
+            **_belt_fact(loaded.belt),
             "loop": "yes" if clip.loop else "no",
             "ends standing": "yes" if clip.ends_standing else "no",
             "distance from the file's joints": f"{mean:.1f} cm on average",
@@ -94,6 +97,12 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
         "Feet: in the file, and planted": _feet_facts(loaded.feet),
         "Joints: body and file": dict(loaded.joints),
     }
+
+
+def _belt_fact(belt: Belt) -> dict[str, str]:
+    if not belt.speed_m_s:
+        return {}
+    return {"moving ground": f"{belt.speed_m_s:.2f} m/s, {'put back as travel' if belt.put_back else 'left as it is'}"}
 
 
 def feet_values(feet: Feet) -> dict[str, object]:
