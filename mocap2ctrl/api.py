@@ -123,7 +123,7 @@ def fit(
         height_m: of the simulated body.
         time_range: seconds of the input to use.
         fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
-        cycles: how often a motion's loop is repeated.
+        cycles: how often a motion's loop is repeated, or the best cycle of a motion that is none.
         torque_scale: factor on the torque bounds.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
             if there is none, the camera is estimated from the person's heads and feet.

@@ -97,6 +97,15 @@ def mirror(clip: MotionClip, character: Character) -> MotionClip:
     )
 
 
+def facing_x(clip: MotionClip, points: Array) -> tuple[MotionClip, Array]:
+    """Turn and move clip and points (T, E, 3) so that the first frame faces x above the origin, exactly."""
+    turn = rotations.yaw(-rotations.heading(clip.root_orientation[0]))
+    start = clip.root_position[0] * np.array([1.0, 1.0, 0.0])
+    orientation = rotations.multiply(turn, clip.root_orientation)
+    clip = replace(clip, root_position=rotations.rotate(turn, clip.root_position - start), root_orientation=orientation)
+    return clip, rotations.rotate(turn, points - start)
+
+
 def repeat(clip: MotionClip, cycles: int) -> MotionClip:
     """`cycles` periods of a loop, the root's travel and turn carried on, the seam blended.
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import Mocap2CtrlError
+from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.clips import close_loop
+from mocap2ctrl.motion.clips import close_loop, facing_x
 from mocap2ctrl.motion.footfalls import body_footfalls
 from mocap2ctrl.motion.planting import plant
 from mocap2ctrl.motion.toes import bent_toes
@@ -59,7 +59,7 @@ def find_cycle(clip: MotionClip, character: Character) -> Cycle:
     """The best cycle of a motion that repeats itself.
 
     Raises:
-        Mocap2CtrlError: it does not, or the clip is shorter than a period and a bit.
+        MotionFileError: it does not, or the clip is shorter than a period and a bit.
     """
     points, speeds = _heading_frame(clip, character)
     stands = np.any(body_footfalls(clip, character), axis=2)
@@ -67,7 +67,7 @@ def find_cycle(clip: MotionClip, character: Character) -> Cycle:
     features = np.concatenate([_flat(points), VELOCITY_S * _flat(speeds), CONTACT_M * np.sqrt(joints) * stands], axis=1)
     lags = range(1, len(clip) - round(OVERLAP_S * clip.fps))
     if not lags:
-        raise Mocap2CtrlError(
+        raise MotionFileError(
             f"clip {clip.name!r} lasts {clip.duration_s:.2f} s; a cycle needs more than {OVERLAP_S:g} s"
         )
     chance = 2.0 * float(np.sum(np.var(features, axis=0)))
@@ -75,7 +75,7 @@ def find_cycle(clip: MotionClip, character: Character) -> Cycle:
     best = _period(unlike)
     likeness = 0.0 if best is None else 1.0 - float(unlike[best])
     if best is None or likeness < ALIKE:
-        raise Mocap2CtrlError(
+        raise MotionFileError(
             f"clip {clip.name!r} does not repeat itself within its {clip.duration_s:.2f} s: at best it is "
             f"{100 * likeness:.0f} % alike a period later"
         )
@@ -84,7 +84,7 @@ def find_cycle(clip: MotionClip, character: Character) -> Cycle:
     _, start, lag = min(seams)
     gap, drift = (100 * np.linalg.norm(values[start + lag] - values[start], axis=-1) for values in (points, speeds))
     if np.mean(gap) > WORST_SEAM_CM:
-        raise Mocap2CtrlError(
+        raise MotionFileError(
             f"clip {clip.name!r} does not repeat itself: after its best period of {lag / clip.fps:.2f} s the joints are "
             f"{np.mean(gap):.0f} cm off; allowed are {WORST_SEAM_CM:g} cm"
         )
@@ -107,6 +107,22 @@ def cut_cycle(clip: MotionClip, character: Character, cycle: Cycle) -> MotionCli
     angles = bent_toes(character, (position, orientation, angles))
     loop = replace(loop, root_position=position, root_orientation=rotations.continuous(orientation), angles=angles)
     return close_loop(loop)
+
+
+def repeatable(clip: MotionClip, points: Array, character: Character, path: str) -> tuple[MotionClip, Array]:
+    """The best cycle of a motion as a loop, and its part of the source's `points` (T, E, 3), from the origin along x.
+
+    Raises:
+        MotionFileError: there is none; names the file at `path`.
+    """
+    try:
+        cycle = find_cycle(clip, character)
+    except MotionFileError as error:
+        raise MotionFileError(f"{path}: only a loop can be repeated, and no cycle was found: {error}") from error
+    loop = cut_cycle(clip, character, cycle)
+    seconds = [cycle.start / clip.fps, cycle.stop / clip.fps]
+    loop = replace(loop, provenance={**loop.provenance, "cycle_s": seconds})
+    return facing_x(loop, points[cycle.start : cycle.stop + 1])
 
 
 def _heading_frame(clip: MotionClip, character: Character) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.contacts import FEET, contacts
+from mocap2ctrl.motion.cycles import repeatable
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.feet import Feet
 from mocap2ctrl.motion.in_place import Belt, on_belt
@@ -90,7 +91,7 @@ def load_motion(
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
-        cycles: how often a loop is repeated.
+        cycles: how often a loop is repeated, or the best cycle of a motion that is none.
         belt: of motions in place: `auto` puts the travel back that feet which slide back tell, a number that speed in m/s;
             by default the motion is left as it is, and a belt is told, which `none` does not look for.
 
@@ -110,6 +111,8 @@ def load_motion(
     points = moved.points
     told = {"belt": str(belt)} if under.put_back else {}
     clip = replace(moved.clip, provenance={**_provenance(file, data, source, scale, time_range), **told})
+    if cycles > 1 and not clip.loop:
+        clip, points = repeatable(clip, points, character, str(file))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)

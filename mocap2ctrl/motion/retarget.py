@@ -19,6 +19,7 @@ from mocap2ctrl.character.kinematics import points_world, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.anatomy import Body, segment_orientations
+from mocap2ctrl.motion.clips import facing_x
 from mocap2ctrl.motion.feet import Feet, feet_of
 from mocap2ctrl.motion.footfalls import footfalls, on_ground
 from mocap2ctrl.motion.ground import ground_shift
@@ -101,7 +102,7 @@ def _retargeted(body: Body, character: Character, scale: float) -> Retargeted:
     angles = bent_toes(character, planted)
     after = replace(before, root_position=planted[0], root_orientation=rotations.continuous(planted[1]), angles=angles)
     feet = feet_of(character, state, planted, standing, fps)
-    return Retargeted(*_facing_x(after, points + shift[:, None]), feet)
+    return Retargeted(*facing_x(after, points + shift[:, None]), feet)
 
 
 def _standing(body: Body, character: Character, posed: tuple[Array, Array], scale: float) -> Masks:
@@ -114,15 +115,6 @@ def _standing(body: Body, character: Character, posed: tuple[Array, Array], scal
         toes = posed[0][:, character.segment_index(f"{side}_toes")] if end is None else scale * body.positions[:, end]
         tracks.append(np.stack([scale * body.positions[:, ankle], toes], axis=1))
     return footfalls(np.stack(tracks, axis=1), turned_to_ground(character, *posed), body.source.fps)
-
-
-def _facing_x(clip: MotionClip, points: Array) -> tuple[MotionClip, Array]:
-    """Turn and move clip and points (T, E, 3) so that the first frame faces x above the origin, exactly."""
-    turn = rotations.yaw(-rotations.heading(clip.root_orientation[0]))
-    start = clip.root_position[0] * HORIZONTAL
-    orientation = rotations.multiply(turn, clip.root_orientation)
-    clip = replace(clip, root_position=rotations.rotate(turn, clip.root_position - start), root_orientation=orientation)
-    return clip, rotations.rotate(turn, points - start)
 
 
 def _calmed(character: Character, state: State, targets: PointTargets, fps: float) -> State:
