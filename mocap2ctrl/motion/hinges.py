@@ -12,6 +12,8 @@ from mocap2ctrl.geometry import rotations
 from mocap2ctrl.types import Array
 
 _TURN = 2.0 * np.pi
+MOST_FRAMES = 100_000
+"""Frames times joints whose candidates are held at once: half a kilobyte each."""
 LIMIT_WEIGHT = 30.0
 """What a radian beyond a limit costs against a squared radian of jump between frames."""
 
@@ -25,13 +27,15 @@ def hinge_angles(hinges: tuple[Hinge, ...], relative: Array) -> Array:
 
 
 def all_hinge_angles(joints: list[tuple[tuple[Hinge, ...], Array]]) -> list[Array]:
-    """`hinge_angles` of several joints over the same frames, in one pass through time."""
+    """`hinge_angles` of several joints over the same frames, in one pass through time, or a few where there are many frames."""
     many = [index for index, (hinges, _) in enumerate(joints) if len(hinges) > 1]
     found = [_twist(hinges[0].axis, relative)[:, None] for hinges, relative in joints]
-    if many:
-        choices = [_choices(*joints[index]) for index in many]
+    together = max(1, MOST_FRAMES // max(len(relative) for _, relative in joints)) if many else 1
+    for first in range(0, len(many), together):
+        group = many[first : first + together]
+        choices = [_choices(*joints[index]) for index in group]
         paths = _smoothest(np.stack([c for c, _ in choices], axis=1), np.stack([cost for _, cost in choices], axis=1))
-        for place, index in enumerate(many):
+        for place, index in enumerate(group):
             found[index] = paths[:, place, : len(joints[index][0])]
     return found
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_motion_in_place import SPEED_M_S, stilts
 
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import clip_frames, clip_points, lowest_points, segment_frames
@@ -16,7 +18,7 @@ from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.foot_paths import BLEND_S, foot_path
-from mocap2ctrl.motion.footfalls import footfalls, spells
+from mocap2ctrl.motion.footfalls import body_footfalls, footfalls, spells
 from mocap2ctrl.motion.planting import plant
 from mocap2ctrl.motion.toes import bent_toes
 from mocap2ctrl.types import Array, MotionClip
@@ -153,6 +155,31 @@ def test_planting_holds_feet_and_leaves_the_trunk(character: Character) -> None:
     np.testing.assert_array_equal(planted[0][:, :2], clip.root_position[:, :2])
     arms = [i for i, name in enumerate(character.hinge_names) if "arm" in name or "hand" in name]
     np.testing.assert_array_equal(planted[2][:, arms], clip.angles[:, arms])
+
+
+def test_a_skating_walk_is_planted_without_popping(character: Character) -> None:
+    """Steps of 90 % of the legs' length: planted, hinges turn no more abruptly than twice as much as before."""
+    walk = stilts(character)
+    skates = replace(walk, root_position=walk.root_position * np.array([0.9, 1.0, 1.0]))
+    standing = body_footfalls(walk, character)
+    before = measured(character, (skates.root_position, skates.root_orientation, skates.angles), standing, FPS)
+    planted = plant(skates, character, standing)
+    after = measured(character, planted, standing, FPS)
+    assert before.slide_cm_s == pytest.approx(10.0 * SPEED_M_S, rel=0.1)
+    assert after.slide_cm_s is not None
+    assert after.slide_cm_s < 0.5
+    was, now = (np.abs(np.diff(angles, 2, axis=0)) * FPS**2 for angles in (skates.angles, planted[2]))
+    legs = [i for i, name in enumerate(character.hinge_names) if "thigh" in name or "shank" in name]
+    assert np.percentile(now[:, legs], 99.5) < 2.0 * np.percentile(was[:, legs], 99.5)
+
+
+def test_planting_what_is_planted_changes_nothing(character: Character) -> None:
+    walk = stilts(character)
+    standing = body_footfalls(walk, character)
+    once = plant(walk, character, standing)
+    again = plant(replace(walk, root_position=once[0], root_orientation=once[1], angles=once[2]), character, standing)
+    np.testing.assert_allclose(again[2], once[2], atol=5e-3)
+    np.testing.assert_allclose(again[0], once[0], atol=1e-3)
 
 
 def test_the_pelvis_comes_down_where_legs_do_not_reach(character: Character) -> None:
