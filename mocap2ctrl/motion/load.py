@@ -21,7 +21,7 @@ from mocap2ctrl.motion.cycles import repeatable
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.feet import Feet
 from mocap2ctrl.motion.in_place import Belt, on_belt
-from mocap2ctrl.motion.joint_errors import joint_errors_cm
+from mocap2ctrl.motion.joint_errors import joint_errors_cm, limb_error_cm
 from mocap2ctrl.motion.names import map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
@@ -55,6 +55,8 @@ class LoadedMotion:
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint of each part of the body, for example `left knee`.
         joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
+        limb_error_cm: mean distance of wrists, ankles and head from where the source's directions put them on the body's
+            own bones; NaN where it has none.
         feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
             the part that was read.
         warnings: what a user should know.
@@ -71,6 +73,7 @@ class LoadedMotion:
     height: float
     joints: Mapping[str, str]
     joint_errors_cm: Mapping[str, tuple[float, float]]
+    limb_error_cm: float
     feet: Feet
     warnings: tuple[str, ...]
 
@@ -128,6 +131,7 @@ def load_motion(
         height=scale.leg / LEG_SHARE,
         joints=named_joints(source, joints),
         joint_errors_cm=joint_errors_cm(character, clip, points),
+        limb_error_cm=limb_error_cm(character, clip, points),
         feet=moved.feet,
         warnings=(
             *source.warnings,

@@ -27,14 +27,14 @@ STRAIGHT = 0.998
 LOWERING_S = 0.12
 MOST_LOWERED_M = 0.06
 
-FIRM = 1e3
-"""Weight of the feet's places against the legs' angles."""
-EASE_S = 0.1
+FIRM, STAY_WEIGHT = 1e3, 1e-3
+"""Weights of the feet's places, and, in m^2 / rad^2, of the legs' angles."""
 ITERATIONS = 12
+EASE_S = 0.1
+"""Time beside a contact within which a leg that swings may be stretched as one that stands."""
 BENT_RAD = 0.1
 LEG = ("thigh", "shank", "foot")
 UP = np.array([0.0, 0.0, 1.0])
-STAY_WEIGHT = 1e-3
 
 
 def plant(clip: MotionClip, character: Character, standing: Masks) -> State:
@@ -72,35 +72,36 @@ def _closes(clip: MotionClip, character: Character) -> bool:
 
 
 def _planted(character: Character, state: State, standing: Masks, fps: float) -> State:
+    """`plant` for a motion that is no loop."""
     positions, orientations = segment_frames(character, *state)
-    feet = soles(character)
     paths = [
         foot_path(positions[:, s.segment], orientations[:, s.segment], s.local, s.radius, standing[:, side], fps)
-        for side, s in enumerate(feet)
+        for side, s in enumerate(soles(character))
     ]
     lowered = _lowering(character, positions, [place for place, _ in paths], np.any(standing, axis=2), fps)
-    root = state[0] - lowered[:, None] * UP
-    local = [sole.local.reshape(-1, 3) for sole in feet]
-    world = []
-    for side, (place, turned) in enumerate(paths):
-        swinging = _ease_away(np.any(standing[:, side], axis=1), fps)
-        within = _within_reach(character, positions - lowered[:, None, None] * UP, place, SIDES[side], swinging)
-        world.append(within[:, None] + rotations.rotate(turned[:, None], local[side]))
-    segments = np.repeat([sole.segment for sole in feet], [len(ends) for ends in local])
-    targets = PointTargets(segments, np.concatenate(local), np.concatenate(world, axis=1), np.full(len(segments), FIRM))
+    down = lowered[:, None] * UP
+    targets = _foot_targets(character, positions - down[:, None], paths, standing, fps)
     names = [character.segments[i].name.split("_")[-1] for i in character.hinge_segment]
     # From a knee that is bent a little, the descent ends with one that bends the way that knees do.
     guess = np.where([name == "shank" for name in names], np.maximum(state[2], BENT_RAD), state[2])
-    legs = np.isin(names, LEG)
-    return reach(
-        character,
-        (root, state[1], guess),
-        targets,
-        state[2],
-        stay_weight=STAY_WEIGHT,
-        hinges=legs,
-        iterations=ITERATIONS,
-    )
+    start, legs = (state[0] - down, state[1], guess), np.isin(names, LEG)
+    return reach(character, start, targets, state[2], stay_weight=STAY_WEIGHT, hinges=legs, iterations=ITERATIONS)
+
+
+def _foot_targets(
+    character: Character, positions: Array, paths: list[tuple[Array, Array]], standing: Masks, fps: float
+) -> PointTargets:
+    """Where the ends of heels and balls belong on the feet's `paths`, as far as legs reach from `positions` (T, S, 3)."""
+    segments, local, world = [], [], []
+    for side, (sole, (place, turned)) in enumerate(zip(soles(character), paths, strict=True)):
+        ends = sole.local.reshape(-1, 3)
+        swinging = _ease_away(np.any(standing[:, side], axis=1), fps)
+        within = _within_reach(character, positions, place, SIDES[side], swinging)
+        segments += [sole.segment] * len(ends)
+        local.append(ends)
+        world.append(within[:, None] + rotations.rotate(turned[:, None], ends))
+    weight = np.full(len(segments), FIRM)
+    return PointTargets(np.array(segments), np.concatenate(local), np.concatenate(world, axis=1), weight)
 
 
 def _within_reach(character: Character, positions: Array, ankle: Array, side: str, swinging: Array) -> Array:
@@ -111,7 +112,7 @@ def _within_reach(character: Character, positions: Array, ankle: Array, side: st
     """
     hip, foot = (positions[:, character.segment_index(f"{side}_{part}")] for part in ("thigh", "foot"))
     apart, was = ankle - hip, np.linalg.norm(foot - hip, axis=1)
-    wanted = np.linalg.norm(apart, axis=1)
+    wanted = np.maximum(np.linalg.norm(apart, axis=1), 1e-9)
     room = np.maximum(_longest(character, positions, side) - was, 1e-6)
     longer = wanted - was
     gentle = np.where(longer > 0.0, room * np.tanh(longer / room), longer)

@@ -64,6 +64,7 @@ def test_other_programs_files_are_understood(name: str, unit: str, up: str, trav
     assert seen.fps == pytest.approx(fps, rel=1e-3)
     assert travels is None or seen.travels == travels
     assert seen.values["retarget_error_cm"] < 8.0
+    assert seen.values["limb_error_cm"] < 2.0
     feet = seen.values["feet"]
     assert feet["slide_cm_s"] < 1.0
     assert feet["height_mm"] < 2.0

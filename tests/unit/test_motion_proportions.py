@@ -112,6 +112,7 @@ def test_other_proportions_give_the_same_angles(
 ) -> None:
     motion, true = performed(character, stretched(character, factors), tmp_path)
     assert worst_deg(character, motion.clip.angles, true, ("toes",)) < SAME_DEG
+    assert motion.limb_error_cm < 2.0
     assert np.all(motion.clip.angles >= character.lower_limits)
     assert np.all(motion.clip.angles <= character.upper_limits)
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +20,12 @@ from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, read_deepmimic
+from mocap2ctrl.motion.joint_errors import limb_error_cm
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.names import SIDES, JointMap, map_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.units import infer_scale, z_up
-from mocap2ctrl.types import Array
 
 WALKS_AND_RUNS = (
     "walk_games105_m_yup",
@@ -56,11 +55,6 @@ OTHERS = (
 CLIPS = (*WALKS_AND_RUNS, *OTHERS)
 QUICK = ("walk_games105_m_yup", "walk_mixamo_3ch_colon_names", "humanoid3d_walk", "humanoid3d_cartwheel")
 ENDS = ("left_wrist", "right_wrist", "left_ankle", "right_ankle", "head", "pelvis")
-LIMBS = (
-    *((f"{side}_{root}", f"{side}_{middle}", f"{side}_{end}") for side in SIDES for root, middle, end in
-      (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))),
-    ("neck", "head"),
-)  # fmt: skip
 LONG_FRAMES = 500
 """Clips shorter than this do not say how long a second of motion takes."""
 MIRRORED_FRAMES = 300
@@ -126,7 +120,7 @@ def figures(loaded: LoadedMotion, character: Character) -> dict[str, tuple[float
     beyond = np.maximum(character.lower_limits - clip.angles, clip.angles - character.upper_limits)
     return {
         "end effectors, whole": (float(np.nanmean(distance)), "cm"),
-        "end effectors, by bone": (limb_error_cm(points, loaded.source_points, names), "cm"),
+        "end effectors, by bone": (limb_error_cm(character, clip, loaded.source_points), "cm"),
         "slide before": (feet.before.slide_cm_s, "cm/s"),
         "slide": (feet.after.slide_cm_s, "cm/s"),
         "height before": (feet.before.height_mm, "mm"),
@@ -134,20 +128,6 @@ def figures(loaded: LoadedMotion, character: Character) -> dict[str, tuple[float
         "sinks": (feet.after.sinks_mm, "mm"),
         "beyond limits": (float(np.degrees(max(0.0, np.max(beyond)))), "deg"),
     }
-
-
-def limb_error_cm(points: Array, source: Array, names: list[str]) -> float:
-    """Mean distance of the limbs' ends from where the source's directions put them on the body's bones."""
-    errors = []
-    for limb in LIMBS:
-        joints = [names.index(name) for name in limb]
-        wanted = points[:, joints[0]]
-        for this, following in pairwise(joints):
-            bone = source[:, following] - source[:, this]
-            length = np.linalg.norm(points[:, following] - points[:, this], axis=-1, keepdims=True)
-            wanted = wanted + length * bone / np.linalg.norm(bone, axis=-1, keepdims=True)
-        errors.append(100.0 * np.linalg.norm(points[:, joints[-1]] - wanted, axis=-1))
-    return float(np.nanmean(errors))
 
 
 def mirror_asymmetry(name: str, character: Character) -> float | None:
