@@ -94,9 +94,9 @@ def _facts(loaded: LoadedMotion, character: Character, reach: float, mean: float
             "loop": "yes" if clip.loop else "no",
             "ends standing": "yes" if clip.ends_standing else "no",
             "distance from the file's joints": f"{mean:.1f} cm on average",
-            "the same on bones of one length": f"{loaded.limb_error_cm:.1f} cm",
+            "limbs, bone by bone": f"{loaded.limb_error_cm:.1f} cm",
         },
-        "Feet: in the file, and planted": _feet_facts(loaded.feet),
+        "Feet, planted": _feet_facts(loaded.feet),
         "Joints: body and file": dict(loaded.joints),
     }
 
@@ -187,7 +187,10 @@ def _figures(
         ),
     ]
     if errors:
-        caption = "The body's proportions are not the file's; feet and hands are pulled to where the file has them."
+        caption = (
+            "The body's proportions are not the file's: limbs take their directions from it, ankles their places, and feet that "
+            "stand are planted."
+        )
         pictures = (plot_errors(errors, LIGHT), plot_errors(errors, DARK))
         figures.append(Figure("Distance from the file's joints", "Bars by joint", caption, *pictures))
     return figures
