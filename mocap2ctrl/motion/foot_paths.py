@@ -18,6 +18,8 @@ from mocap2ctrl.types import Array, Masks
 BLEND_S = 0.08
 FIRM = 1e4
 """Weight of a contact against staying where the foot was."""
+MOST_FPS = 1000.0
+"""Rate above which blends become shorter, so that the system stays well conditioned."""
 TURN_M = 0.3
 """How far a turn of one radian counts as a move."""
 EDGE_M = 0.003
@@ -97,9 +99,10 @@ class _System:
         self.blocks = [np.zeros((max(frames - below, 0), UNKNOWNS, UNKNOWNS)) for below in range(3)]
         self.right = np.zeros((frames, UNKNOWNS))
         self.blocks[0] += size
-        self.step_weight = FIRM * (BLEND_S * fps) ** 2
+        blend = BLEND_S * min(fps, MOST_FPS)
+        self.step_weight = FIRM * blend**2
         if frames > 2:
-            bend = (BLEND_S * fps) ** 4 * size
+            bend = blend**4 * size
             for at, factor in enumerate((1.0, -2.0, 1.0)):
                 for other, second in enumerate((1.0, -2.0, 1.0)[: at + 1]):
                     self.blocks[at - other][other : other + frames - 2] += factor * second * bend
