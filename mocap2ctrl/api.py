@@ -130,7 +130,7 @@ def fit(
         time_range: seconds of the input to use.
         fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say. Of a
             motion file whose own rate cannot be true it is the rate.
-        cycles: how often a motion's loop is repeated.
+        cycles: how often a motion's loop is repeated, or the best cycle of a motion that is none.
         torque_scale: factor on the torque bounds.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
             if there is none, the camera is estimated from the person's heads and feet.
@@ -141,8 +141,8 @@ def fit(
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
-        belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
-            evident from feet that slide back. Motions are over the belt, as if it rested.
+        belt: that the person of a video, or of a motion in place, walks or runs on: `none`, its speed in m/s, or `auto`
+            (the default) for the one that is evident from feet that slide back. Motions are over the belt, as if it rested.
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
@@ -245,7 +245,7 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    given = job.config
+    given, belt = job.config, belt_choice(options.belt)
     job, refusal = _at_rate(job, options.fps)
     try:
         loaded = load_motion(
@@ -253,6 +253,7 @@ def _begin_motion(
             job.character,
             time_range=options.time_range,
             cycles=options.cycles,
+            belt=belt,
             stated=options.stated,
         )
     except MotionFileError as error:
@@ -353,7 +354,7 @@ def inspect(
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range, stated=options.stated)
+        loaded = load_motion(source, character, time_range=time_range, belt=belt_choice(belt), stated=options.stated)
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -460,10 +461,9 @@ def evaluate(
         loaded = load_motion(reference, capture.character, stated=stated)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
-            cycles = int(capture.run.get("cycles", 1))
-            loaded = load_motion(
-                reference, capture.character, time_range=_time_range(capture), cycles=cycles, stated=stated
-            )
+            cycles, belt = int(capture.run.get("cycles", 1)), capture.reference.provenance.get("belt")
+            part = _time_range(capture)
+            loaded = load_motion(reference, capture.character, time_range=part, cycles=cycles, belt=belt, stated=stated)
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)

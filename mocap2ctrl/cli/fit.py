@@ -58,7 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="auto|NAME|none",
         help="pose prior (auto: for a video the likeliest, else none)",
     )
-    parser.add_argument("--cycles", type=whole(1, 100), default=1, help="repeat a motion's loop so often (default: 1)")
+    parser.add_argument(
+        "--cycles",
+        type=whole(1, 100),
+        default=1,
+        help="repeat a motion's loop, or its best cycle, so often (default: 1)",
+    )
     parser.add_argument(
         "--torque-limit", type=number(0.01, 10.0), default=1.0, metavar="F", help="factor on the torque bounds"
     )

@@ -84,7 +84,8 @@ def add_belt_argument(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--belt",
         metavar="auto|none|SPEED",
-        help="a treadmill's belt as ground: none, its speed in m/s, or, by default, what feet that slide back tell",
+        help="a treadmill's belt as ground, of motion files too: none, its speed in m/s, or, by default, what feet that slide "
+        "back tell",
     )
 
 

@@ -49,7 +49,7 @@ class Options:
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
         slowmo: how often slower than life a video plays; None: what the file says, or 1.
-        belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
+        belt: that the person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
@@ -92,7 +92,6 @@ VIDEO_OPTIONS = (
     "allow_ground",
     "reference",
     "slowmo",
-    "belt",
     "keypoints",
 )
 MOTION_OPTIONS = ("unit", "up", "joint_map", "skeleton")
@@ -158,6 +157,7 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
     Raises:
         ConfigError: one does not; says which and what to do.
     """
+    belt_choice(options.belt)
     if not is_video_input(source):
         for name in VIDEO_OPTIONS:
             if getattr(options, name) not in (None, False):
@@ -181,7 +181,6 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
     check_method(options.background_method)
-    belt_choice(options.belt)
     for name in ("background", "background_method", "slowmo"):
         if is_mask_spec(source) and getattr(options, name) is not None:
             flag = f"--{name.replace('_', '-')}"

@@ -17,8 +17,12 @@ from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
 from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
+from mocap2ctrl.motion.cycles import repeatable
 from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
+from mocap2ctrl.motion.feet import Feet
 from mocap2ctrl.motion.formats import find_motion, parse_motion, read_bytes
+from mocap2ctrl.motion.in_place import Belt, on_belt
+from mocap2ctrl.motion.joint_errors import joint_errors_cm, limb_error_cm
 from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
 from mocap2ctrl.motion.names import JointMap, map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
@@ -54,6 +58,7 @@ class LoadedMotion:
         up: the file's up axis: x, y, z, or a negative one, `-y`.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
+        belt: ground that moves under the body: of a treadmill, or a clip in place; and whether its travel was put back.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint, or labels of the markers, of each part of the body, for example `left knee`.
         how: how the joint of each part was found: `map` (given), `name` or `shape` of the skeleton.
@@ -61,6 +66,11 @@ class LoadedMotion:
         facing: where the body faces in the first frame, in the file's axes: `+z`, or `+z, 30° towards +x`.
         carrier: the name of the joint that carries the body about: the first from the root outwards that leaves its place.
         joint_map: a joint map of this file to be corrected, as text.
+        joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
+        limb_error_cm: mean distance of wrists, ankles and head from where the source's directions put them on the body's
+            own bones; NaN where it has none.
+        feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
+            the part that was read.
         warnings: what a user should know.
     """
 
@@ -72,6 +82,7 @@ class LoadedMotion:
     up: str
     scale: float
     travels: bool
+    belt: Belt
     height: float
     joints: Mapping[str, str]
     how: Mapping[str, str]
@@ -79,6 +90,9 @@ class LoadedMotion:
     facing: str
     carrier: str
     joint_map: str
+    joint_errors_cm: Mapping[str, tuple[float, float]]
+    limb_error_cm: float
+    feet: Feet
     warnings: tuple[str, ...]
 
 
@@ -89,6 +103,7 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    belt: str | float | None = None,
     stated: Stated = NOTHING_STATED,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
@@ -99,7 +114,9 @@ def load_motion(
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
-        cycles: how often a loop is repeated.
+        cycles: how often a loop is repeated, or the best cycle of a motion that is none.
+        belt: of motions in place: `auto` puts the travel back that feet which slide back tell, a number that speed in m/s;
+            by default the motion is left as it is, and a belt is told, which `none` does not look for.
         stated: what the user says of the file because the file does not.
 
     Raises:
@@ -119,8 +136,13 @@ def load_motion(
     seen = Body(source, joints, *z_up(source, scale.up))
     body, side_warnings = _right_handed(seen)
     factor = _leg(character) / scale.leg
-    clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, stated))
+    unbelted, under = on_belt(body, factor, belt, str(file))
+    moved = retarget(unbelted, character, factor)
+    points = moved.points
+    told = {"belt": str(belt)} if under.put_back else {}
+    clip = replace(moved.clip, provenance={**_provenance(file, data, source, scale, time_range, stated), **told})
+    if cycles > 1 and not clip.loop:
+        clip, points = repeatable(clip, points, character, str(file))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     named = named_joints(source, joints)
@@ -134,6 +156,7 @@ def load_motion(
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
+        belt=under,
         height=scale.leg / LEG_SHARE,
         joints={part: source.labels.get(name, name) for part, name in named.items()},
         how={part: joints.how[part] for part in named},
@@ -141,12 +164,16 @@ def load_motion(
         facing=facing(body, scale.up, left_handed=body is not seen),
         carrier=source.joint_names[carrier(source, joints.pelvis)],
         joint_map=joint_map_text(source, named, file.name),
+        joint_errors_cm=joint_errors_cm(character, clip, points),
+        limb_error_cm=limb_error_cm(character, clip, points),
+        feet=moved.feet,
         warnings=(
             *source.warnings,
             *joints.warnings,
             *warnings,
             *scale.warnings,
             *side_warnings,
+            *under.warnings,
             *_ground_warnings(clip, character),
         ),
     )
