@@ -31,9 +31,19 @@ def facing(body: Body, up: str, *, left_handed: bool = False) -> str:
 
 
 def mirrored(body: Body) -> Body:
-    """The mirror image in the vertical plane of x: what left-handed axes mean by the numbers of a file."""
-    turned = body.orientations * np.array([1.0, -1.0, 1.0, -1.0])  # an axis of rotation keeps its y, and only that
-    return replace(body, positions=body.positions * MIRROR, orientations=turned)
+    """The mirror image, left for right, rest pose included: what left-handed axes mean by the numbers of a file."""
+    across = int(np.argmax(np.abs(rotations.to_matrix(body.to_z_up)[1])))  # the file's axis that becomes y, or -y
+    mirror, turns = np.ones(3), -np.ones(4)  # a turn keeps its angle, and of its axis what lies along `across`
+    mirror[across], turns[[0, 1 + across]] = -1.0, 1.0
+    source = body.source
+    image = replace(
+        source,
+        positions=source.positions * mirror,
+        orientations=source.orientations * turns,
+        offsets=source.offsets * mirror,
+    )
+    orientations = rotations.multiply(body.to_z_up, image.orientations)
+    return Body(image, body.joints, body.positions * MIRROR, orientations, body.to_z_up)
 
 
 def feet_forwards(body: Body) -> float:

@@ -400,17 +400,20 @@ def test_hostile_sizes_are_refused_before_they_cost_memory(monkeypatch: pytest.M
         parse_bvh(text, "f.bvh", "f")
 
 
-@pytest.mark.parametrize("channels", [Dialect().channels, all_axes])
+@pytest.mark.parametrize(
+    ("channels", "up"), [(Dialect().channels, "y"), (all_axes, "y"), (all_axes, "z"), (all_axes, "x"), (all_axes, "-z")]
+)
 def test_left_handed_axes_are_told_from_right_handed_ones(
-    character: Character, tmp_path: Path, channels: Callable[[str, str], str]
+    character: Character, tmp_path: Path, channels: Callable[[str, str], str], up: str
 ) -> None:
     """A person who turns right in a left-handed file is no person who turns left."""
     left, right = tmp_path / "left.bvh", tmp_path / "right.bvh"
-    left.write_text(Dialect(channels=channels, left_handed=True).write())
-    right.write_text(Dialect().write())
+    left.write_text(Dialect(channels=channels, left_handed=True, turn_rest=TURNS[up]).write())
+    right.write_text(Dialect(channels=all_axes, turn_rest=TURNS[up]).write())
     motion, expected = load_motion(left, character), load_motion(right, character)
     assert "the axes were taken for left-handed ones" in motion.warnings[0]
-    assert motion.facing == expected.facing == "+z"
+    assert motion.up[-1] == expected.up[-1] == up[-1]
+    assert motion.facing == expected.facing
     np.testing.assert_allclose(motion.clip.root_position, expected.clip.root_position, atol=1e-4)
     np.testing.assert_allclose(motion.clip.angles, expected.clip.angles, atol=1e-3)
     other = {"left": "right", "right": "left"}
