@@ -14,11 +14,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["evaluate", "export_mjcf", "fit", "inspect", "load", "load_character", "load_motion", "simulate"]
+__all__ = [
+    "convert",
+    "evaluate",
+    "export_mjcf",
+    "export_motion",
+    "fit",
+    "inspect",
+    "load",
+    "load_character",
+    "load_motion",
+    "simulate",
+]
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import evaluate, export_mjcf, fit, inspect, load, simulate
     from mocap2ctrl.character.model import load_character
+    from mocap2ctrl.evaluation.convert import convert
+    from mocap2ctrl.evaluation.export import export_motion
     from mocap2ctrl.motion.load import load_motion
 
 

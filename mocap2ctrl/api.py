@@ -1,4 +1,4 @@
-"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `export_mjcf`."""
+"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `convert`, `export_mjcf`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CameraError, ConfigError, MotionFileError, VideoError
 from mocap2ctrl.evaluation import mjcf
+from mocap2ctrl.evaluation.convert import convert  # noqa: F401, handed out as it is
+from mocap2ctrl.evaluation.export import export_motion  # noqa: F401
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay

@@ -88,6 +88,7 @@ class MotionClip:
         loop: the clip is one period of a cyclic motion; the root's travel is carried on from period to period.
         ends_standing: the last frame is statically stable, so the stability term (Eq. 11) applies.
         provenance: where it came from; plain JSON values.
+        start_s: time of the first frame in the file or video that it came from, seconds.
     """
 
     name: str
@@ -98,10 +99,13 @@ class MotionClip:
     loop: bool = False
     ends_standing: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    start_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.fps) and self.fps > 0):
             raise Mocap2CtrlError(f"fps is {self.fps}; expected a positive number")
+        if not np.isfinite(self.start_s):
+            raise Mocap2CtrlError(f"start_s is {self.start_s}; expected seconds")
         object.__setattr__(self, "root_position", frozen_array(self.root_position, (None, 3), "root_position"))
         frames = len(self.root_position)
         if frames == 0:
@@ -119,6 +123,11 @@ class MotionClip:
         """Time from the first to the last frame, seconds."""
         return (len(self) - 1) / self.fps
 
+    @property
+    def times_s(self) -> Array:
+        """(T,) times of the frames in the source, seconds."""
+        return np.asarray(self.start_s + np.arange(len(self)) / self.fps)
+
     def pose(self, frame: int) -> Pose:
         """The pose at `frame` (negative counts from the end)."""
         return Pose(self.root_position[frame], self.root_orientation[frame], self.angles[frame])
@@ -132,6 +141,7 @@ class MotionClip:
             root_orientation=self.root_orientation[part],
             angles=self.angles[part],
             loop=False,
+            start_s=self.start_s + part.indices(len(self))[0] / self.fps,
         )
 
 

@@ -17,6 +17,7 @@
     python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed
     python tools/benchmark.py actuation                     who holds the root: dense tracking without any fit
+    python tools/benchmark.py export                        what is lost in files for other programs
 
 Rows are `name, engine, value, unit, seed`. `--engine` chooses engines; one whose library is absent has
 dashes. `--json` prints one object a line; `--results FILE` also appends them there, and
@@ -35,6 +36,7 @@ from benchmarks import (
     cameras,
     carry,
     decoding,
+    exports,
     fits,
     keypoints,
     loops,
@@ -73,6 +75,7 @@ TABLES = {
     "carry": Table(carry.carry, ("world",), note=carry.NOTE),
     "servo": Table(loops.servo, ("solimp",)),
     "actuation": Table(loops.actuation, ("motion", "root held by", "α", "γ / 120")),
+    "export": Table(exports.export, ("file", "read by"), clips=exports.CLIPS, note=exports.NOTE),
 }
 
 

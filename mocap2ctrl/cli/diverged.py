@@ -44,16 +44,15 @@ def run(options: argparse.Namespace) -> int:
 def _write(folder: Path, divergence: Divergence, replay: DivergenceReplay, *, capture: Capture | None) -> Path | None:
     """The motion and, with `capture`'s reference beside it, the video; returns what is best to look at."""
     from mocap2ctrl.control.closed_loop import start_step
+    from mocap2ctrl.evaluation.export import export_motion
     from mocap2ctrl.fit.capture import make_folder
-    from mocap2ctrl.motion.bvh_writer import write_bvh
-    from mocap2ctrl.motion.npz import write_motion
     from mocap2ctrl.report.overlay import write_overlay
 
     if replay.clip is None:
         return None
     make_folder(folder)
-    write_motion(folder / "motion.npz", replay.clip, divergence.character)
-    write_bvh(folder / "motion.bvh", replay.clip, divergence.character)
+    for name in ("motion.npz", "motion.bvh"):
+        export_motion(folder / name, replay.clip, divergence.character)
     if capture is None:
         return folder / "motion.bvh"
     reference = _same_part(capture.reference, replay.clip, start_step(divergence.begin))

@@ -19,6 +19,7 @@ COMMANDS = {
     "inspect": "before a fit: what is understood of an input, as a page and a picture",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
+    "convert": "write a motion file, or what a capture performs, as BVH, GLB, NPZ, CSV or MJCF",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",

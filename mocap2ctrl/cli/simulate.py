@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
   mocap2ctrl simulate captures/walk --push 100 0 0 --push-at 0.5
-  mocap2ctrl simulate captures/walk --torque-limit 0.75
+  mocap2ctrl simulate captures/walk --torque-limit 0.75 --motion weak.glb
   mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
 """
 
@@ -47,7 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="instead of the controller, simulate again the fit's N-th simulation that diverged, up to there",
     )
-    parser.add_argument("--no-video", action="store_true", help="write motion.npz and motion.bvh only")
+    parser.add_argument(
+        "--motion",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write the motion there, too: a name that ends in .glb, .csv, .xml, .bvh or .npz; several are allowed",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a --motion FILE that is there")
+    parser.add_argument("--no-video", action="store_true", help="leave the video out")
     add_json(parser)
 
 
@@ -57,12 +65,11 @@ def run(options: argparse.Namespace) -> int:
 
     from mocap2ctrl import api
     from mocap2ctrl.errors import CaptureError
+    from mocap2ctrl.evaluation.export import check_outputs, export_motion, performed
     from mocap2ctrl.evaluation.metrics import fall_time
     from mocap2ctrl.evaluation.video import ground_rule
     from mocap2ctrl.fit.capture import check_place, holds_capture, make_folder
-    from mocap2ctrl.motion.bvh_writer import write_bvh
     from mocap2ctrl.motion.clips import resample
-    from mocap2ctrl.motion.npz import write_motion
     from mocap2ctrl.report.overlay import write_overlay
 
     if options.diverged is not None:
@@ -74,16 +81,22 @@ def run(options: argparse.Namespace) -> int:
     check_place(folder)
     if holds_capture(folder):
         raise CaptureError(f"{folder}: is a capture, whose own motion and video would be lost; choose another -o")
+    wanted = check_outputs(options.motion, overwrite=options.overwrite) if options.motion else ()
     seconds = options.seconds or capture.reference.duration_s
     replay = api.simulate(
-        capture, seconds, pushes=_pushes(options, capture), torque_limit=options.torque_limit, engine=options.engine
+        capture,
+        seconds,
+        fps=api.EVALUATION_FPS,
+        pushes=_pushes(options, capture),
+        torque_limit=options.torque_limit,
+        engine=options.engine,
     )
     reference = replace(capture.reference, loop=False)
     dense = resample(reference, replay.clip.fps)
     fell_at = fall_time(capture.character, replay, dense, seconds, ground=ground_rule(capture))
     make_folder(folder)
-    write_motion(folder / "motion.npz", replay.clip, capture.character)
-    write_bvh(folder / "motion.bvh", replay.clip, capture.character)
+    for file in (folder / "motion.npz", folder / "motion.bvh", *wanted):
+        export_motion(file, performed(capture, replay.clip), capture.character)
     if not options.no_video:
         write_overlay(folder / "overlay.mp4", capture.character, reference, replay.clip)
     if options.json:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.files import write_arrays, write_text
 from mocap2ctrl.fit.capture import Capture, check_place, holds_capture, make_folder
-from mocap2ctrl.simulation.engine import Engine
-from mocap2ctrl.simulation.mjcf_keys import Keys, key_arrays, keys_of, mjcf_with_keys
+from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine
+from mocap2ctrl.simulation.mjcf_keys import Keys, key_arrays, keys_of, keys_of_motion, mjcf_with_keys
+from mocap2ctrl.types import MotionClip
 
 DEFAULT_NAME = "mujoco.xml"
+COORDINATES = "metres, kilograms, seconds, radians; quaternions wxyz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +69,22 @@ def export_mjcf(
     run = replay(engine, controller, capture.reference.duration_s if seconds is None else seconds, fps=rate)
     keys = keys_of(run.clip, controller.start, stride)
     about = (
-        f"{capture.folder.name}, simulated in {engine.name} from its controller; "
-        f"metres, kilograms, seconds, radians; quaternions wxyz; key frame_N is at N / {fps:g} s"
+        f"{capture.folder.name}, simulated in {engine.name} from its controller; {COORDINATES}; "
+        f"key frame_N is at N / {fps:g} s"
     )
     make_folder(model.parent)
     write_text(model, mjcf_with_keys(capture.character, keys, engine.time_step_s, about))
     write_arrays(motion, key_arrays(capture.character, keys))
     return MjcfExport(model, motion, keys, fps, run.diverged)
+
+
+def write_motion_mjcf(path: Path | str, clip: MotionClip, character: Character) -> None:
+    """Writes any motion, simulated or not, as `character` on its ground with a keyframe a frame; whole or not at all."""
+    about = (
+        f"{clip.name}: {COORDINATES}; key frame_N is at N / {clip.fps:g} s, its velocities are those of the poses; "
+        f"begins {clip.start_s:g} s into its source{'; a loop' if clip.loop else ''}"
+    )
+    write_text(path, mjcf_with_keys(character, keys_of_motion(clip), TIME_STEP_S, about))
 
 
 def _check_room(model: Path, motion: Path, overwrite: bool) -> None:

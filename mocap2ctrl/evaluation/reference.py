@@ -12,7 +12,7 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.motion.load import ends_standing, load_motion
-from mocap2ctrl.motion.npz import read_motion
+from mocap2ctrl.motion.npz import read_body, read_motion
 from mocap2ctrl.types import Array, MotionClip
 from mocap2ctrl.video.samples import TRUTH, shipped_file
 
@@ -87,7 +87,7 @@ def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:
         raise MotionFileError(f"{path}: not a readable motion .npz; give a truth.npz, or a .bvh") from error
     if not 0.5 <= height <= 3.0:
         raise MotionFileError(f"{path}: height_m is {height:g}; expected metres of a person")
-    character = load_character(height_m=height)
+    character = read_body(path)
     clip = read_motion(path, character)
     shape = (len(clip), len(character.evaluation_points), 3)
     if points is not None and (points.shape != shape or not np.isfinite(points).all()):

@@ -49,6 +49,7 @@ def save_target(path: Path, target: Target, character: Character) -> None:
         "format": FORMAT,
         "name": clip.name,
         "fps": clip.fps,
+        "start_s": clip.start_s,
         "root_position_m": clip.root_position,
         "root_orientation_wxyz": clip.root_orientation,
         "angles_rad": clip.angles,
@@ -105,6 +106,7 @@ def _target(data: Mapping[str, Any], path: Path, character: Character, camera: C
     clip = MotionClip(
         name=str(data["name"]),
         fps=float(data["fps"]),
+        start_s=float(data.get("start_s", 0.0)),  # younger than the format
         root_position=data["root_position_m"],
         root_orientation=data["root_orientation_wxyz"],
         angles=data["angles_rad"],

@@ -107,6 +107,7 @@ def video_capture(
     clip = replace(
         found.clip,
         name=silhouettes.name,
+        start_s=float(silhouettes.provenance.get("start_s", 0.0)),
         loop=False,
         ends_standing=ends_standing(found.clip, found.character),
         provenance={**silhouettes.provenance, **found.clip.provenance, "track": told},

@@ -144,7 +144,7 @@ def load_motion(
     if cycles > 1 and not clip.loop:
         clip, points = repeatable(clip, points, character, str(file))
     clip, points = _timed(clip, points, fps, cycles, str(file))
-    clip = replace(clip, ends_standing=ends_standing(clip, character))
+    clip = replace(clip, ends_standing=ends_standing(clip, character), start_s=source.start_s)
     named = named_joints(source, joints)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
     return LoadedMotion(

@@ -27,7 +27,7 @@ class SourceMotion:
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.
-        start_s: time of the first frame in the file, where the file begins before the body is seen.
+        start_s: time of the first frame in the file, seconds; where the file begins before the body is seen, its first one's.
         guessed: names of joints that the file does not tell, put where they are at rest.
         labels: what the file calls a joint, or the markers that tell it, where that is not the joint's name.
         warnings: what the reader had to overlook.

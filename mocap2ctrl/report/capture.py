@@ -14,13 +14,12 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.strength import directional_torque_limits
 from mocap2ctrl.control.controller import Controller, ControlState
+from mocap2ctrl.evaluation.export import export_motion, performed
 from mocap2ctrl.evaluation.metrics import Evaluation, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.fit.capture import LOG, REPORT, Capture
-from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.contacts import foot_contacts
-from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow, Value
 from mocap2ctrl.report.html import write_report
 from mocap2ctrl.report.pictures import write_report_overlay
@@ -65,8 +64,9 @@ def write_outputs(
     """
     end = min(len(run.clip), round(judged_seconds(capture.reference) * run.clip.fps) + 1)
     simulated = replace(run.clip.cut(0, end), name=capture.reference.name)
-    write_motion(capture.folder / "motion.npz", simulated, capture.character)
-    write_bvh(capture.folder / "motion.bvh", simulated, capture.character)
+    written = performed(capture, run.clip, seconds=judged_seconds(capture.reference))
+    for name in ("motion.npz", "motion.bvh"):
+        export_motion(capture.folder / name, written, capture.character)
     data = report_data(capture, evaluation, run, simulated, numbers, warnings)
     if capture.silhouettes is not None:
         data = replace(data, video=video_evidence(capture, simulated, footage, notes))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.types import Array, MotionClip, SimState
 
@@ -51,6 +52,14 @@ def keys_of(clip: MotionClip, start: SimState, stride: int = 1) -> Keys:
     qvel = np.concatenate([first[None], clip.fps * np.concatenate(steps, axis=1)])
     qpos = np.concatenate([clip.root_position, clip.root_orientation, clip.angles], axis=1)
     return Keys(np.arange(len(clip))[::stride] / clip.fps, qpos[::stride], qvel[::stride])
+
+
+def keys_of_motion(clip: MotionClip) -> Keys:
+    """Every frame of a motion that nobody need have simulated, with the velocities that differences of its poses tell."""
+    v = velocities(clip)
+    spin = rotations.rotate(rotations.conjugate(clip.root_orientation), v.root_angular)
+    qpos = np.concatenate([clip.root_position, clip.root_orientation, clip.angles], axis=1)
+    return Keys(np.arange(len(clip)) / clip.fps, qpos, np.concatenate([v.root, spin, v.joints], axis=1))
 
 
 def mjcf_with_keys(character: Character, keys: Keys, time_step_s: float, comment: str = "") -> str:

@@ -124,7 +124,7 @@ def test_a_push_moves_the_body_its_way_and_only_from_when_on(
     options = ("--push-at", 0.2, "--push-for", 0.1)
     left = simulated(run, capture, tmp_path / "left", character, "--push", 0, 300, 0, *options)
     right = simulated(run, capture, tmp_path / "right", character, "--push", 0, -300, 0, *options)
-    first = round(0.2 * 60) + 1
+    first = round(0.2 * 30) + 1
     np.testing.assert_array_equal(left[:first], plain[:first])
     assert not np.array_equal(left[first], plain[first])
     assert left[-1, 1] > plain[-1, 1] + 0.01

@@ -54,6 +54,14 @@ def test_a_wrong_entry_is_refused(seen: Path, tmp_path: Path, name: str, value: 
         load_capture(folder)
 
 
+def test_the_track_is_on_the_video_s_clock(tmp_path: Path, character: Character) -> None:
+    clip = walk_clip(character, 0.3)
+    folder = new_folder(tmp_path / "walk")
+    evidence = silhouettes_of(character, clip, start_s=1.25)
+    save_inputs(video_capture(folder, evidence, true_track(character, clip), tiny_config(), {"engine": "mujoco"}))
+    assert load_capture(folder).reference.start_s == 1.25
+
+
 def test_without_its_camera_it_is_refused(seen: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(seen, tmp_path / "walk")
     (folder / CAMERA).write_text("[side]\n")

@@ -174,7 +174,7 @@ def test_damaged_npz_files_are_refused(character: Character, tmp_path: Path):
     with pytest.raises(MotionFileError, match="is missing"):
         read_motion(path, character)
     np.savez(path, format=99)
-    with pytest.raises(MotionFileError, match="this version reads format 1"):
+    with pytest.raises(MotionFileError, match="this version reads format 1 to 2"):
         read_motion(path, character)
     with pytest.raises(MotionFileError, match="not a readable"):
         read_motion(tmp_path / "absent.npz", character)

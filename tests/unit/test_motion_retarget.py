@@ -257,6 +257,7 @@ def test_calibration_pose_in_front_is_left_out_with_a_warning(character: Charact
     part = load_motion(DATA / "walk_cmu12_01.bvh", character, time_range=(0.0, 0.5))
     assert len(part.clip) == 60
     assert "calibration pose" in part.warnings[0]
+    assert part.clip.start_s == motion.clip.start_s == pytest.approx(1.0 / 120.0)
 
 
 @needs_data
