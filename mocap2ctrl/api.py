@@ -6,12 +6,13 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.control.closed_loop import Push
-from mocap2ctrl.errors import CameraError, ConfigError, VideoError
+from mocap2ctrl.errors import CameraError, ConfigError, MotionFileError, VideoError
 from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.convert import convert  # noqa: F401, handed out as it is
 from mocap2ctrl.evaluation.export import export_motion  # noqa: F401
@@ -37,8 +38,8 @@ from mocap2ctrl.fit.inputs import (
     video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
-from mocap2ctrl.motion.formats import NOTHING_STATED, Stated
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
@@ -100,6 +101,9 @@ def fit(
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
     background_method: str | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+    joint_map: Path | str | Mapping[str, str] | None = None,
     skeleton: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -126,8 +130,9 @@ def fit(
             cannot do without one, the activity's under which the track is most likely.
         height_m: of the simulated body.
         time_range: seconds of the input to use.
-        fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say.
-        cycles: how often a motion's loop is repeated.
+        fps: frames a second: that the objective looks at, for a motion; to use of a video; of masks whose file does not say. Of a
+            motion file whose own rate cannot be true it is the rate.
+        cycles: how often a motion's loop is repeated, or the best cycle of a motion that is none.
         torque_scale: factor on the torque bounds.
         camera: that saw a video or masks, `FILE.toml` or `FILE.toml:NAME`; the file of the input's name if not given, and
             if there is none, the camera is estimated from the person's heads and feet.
@@ -138,11 +143,14 @@ def fit(
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation only; see `evaluate`.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
-        belt: that a video's person walks or runs on: `none`, its speed in m/s, or `auto` (the default) for the one that is
-            evident from feet that slide back. Motions are over the belt, as if it rested.
+        belt: that the person of a video, or of a motion in place, walks or runs on: `none`, its speed in m/s, or `auto`
+            (the default) for the one that is evident from feet that slide back. Motions are over the belt, as if it rested.
         keypoints: points of the body in a video's frames, or those of masks: a folder of OpenPose's JSON, MediaPipe's landmarks, a
             TRC in pixels, or clicks on a few frames; see docs/keypoints.md.
         background_method: how the empty scene is found: plate, empty, median, mog2, key or motion; chosen if not given.
+        unit: of length of a motion file: m, dm, cm, mm, inch, ft, cmu, or metres a unit; inferred if not given.
+        up: a motion file's up axis: x, y, z, -x, -y or -z; inferred if not given.
+        joint_map: which joint of a motion file is which part of the body: a file as `inspect` writes it, or names by part.
         skeleton: the ASF of an AMC; the one beside it if not given.
         resume: go on with an interrupted fit in `output`.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
@@ -174,10 +182,13 @@ def fit(
         belt=belt,
         keypoints=keypoints,
         height_m=height_m,
+        unit=unit,
+        up=up,
+        joint_map=joint_map,
     )
     seen = is_video_input(source)
     config = config or budget("default")
-    config = replace(config, seed=config.seed if seed is None else seed, fps=config.fps if fps is None or seen else fps)
+    config = replace(config, seed=config.seed if seed is None else seed)
     refuse_options(source, config.method, options)
     if not 0.01 <= torque_scale <= 10:
         raise ConfigError(f"torque scale is {torque_scale}; allowed is 0.01 to 10")
@@ -236,13 +247,37 @@ def _begin_motion(
 ) -> tuple[Capture, LoadedMotion | LoadedSilhouettes]:
     """The capture of a motion."""
     prior = motion_prior(options.prior, job.character)
-    loaded = load_motion(
-        job.source, job.character, time_range=options.time_range, cycles=options.cycles, stated=options.stated
-    )
+    given, belt = job.config, belt_choice(options.belt)
+    job, refusal = _at_rate(job, options.fps)
+    try:
+        loaded = load_motion(
+            job.source,
+            job.character,
+            time_range=options.time_range,
+            cycles=options.cycles,
+            belt=belt,
+            stated=options.stated,
+        )
+    except MotionFileError as error:
+        raise refusal or error from None
+    if "rate" in loaded.said:  # then it was the file's rate that was given
+        job = replace(job, config=given)
+    elif refusal is not None:
+        raise refusal
     check_duration(job.source, loaded.clip.duration_s)
     job.make_room()
     on_input(loaded)
     return motion_capture(job, prior, loaded), loaded
+
+
+def _at_rate(job: Job, fps: float | None) -> tuple[Job, ConfigError | None]:
+    """The job with an objective that looks at `fps` frames a second; unchanged, with the refusal, if it cannot."""
+    if fps is None:
+        return job, None
+    try:
+        return replace(job, config=replace(job.config, fps=fps)), None
+    except ConfigError as error:
+        return job, error
 
 
 def _begin_video(
@@ -276,6 +311,9 @@ def inspect(
     slowmo: float | None = None,
     belt: str | float | None = None,
     keypoints: Path | str | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+    joint_map: Path | str | Mapping[str, str] | None = None,
     workers: int | None = None,
     on_step: TellPreparation = lambda what, share: None,
 ) -> Inspection:
@@ -309,13 +347,16 @@ def inspect(
         belt=belt,
         keypoints=keypoints,
         height_m=height_m,
+        unit=unit,
+        up=up,
+        joint_map=joint_map,
     )
     refuse_options(source, "incremental", options)
     character = load_character(height_m=height_m)
     command = fit_command(source, options)
     if not is_video_input(source):
         on_step("reading", 0.0)
-        loaded = load_motion(source, character, time_range=time_range, stated=options.stated)
+        loaded = load_motion(source, character, time_range=time_range, belt=belt_choice(belt), stated=options.stated)
         inspection = motion_inspection(str(source), loaded, character, command)
         return replace(inspection, error=_too_short(source, loaded.clip.duration_s))
     if camera is not None:
@@ -359,6 +400,9 @@ def fit_command(source: Path | str, options: Options) -> str:
         "--time-range": options.time_range,
         "--fps": options.fps,
         "--height": options.height_m,
+        "--unit": options.unit,
+        "--up": options.up,
+        "--joint-map": None if isinstance(options.joint_map, Mapping) else options.joint_map,
         "--skeleton": options.skeleton,
     }
     words: list[object] = ["mocap2ctrl", "fit", source, *(["--masks"] if options.masks else [])]
@@ -419,20 +463,13 @@ def evaluate(
         loaded = load_motion(reference, capture.character, stated=stated)
         own, other = (clip.provenance.get("sha256") for clip in (capture.reference, loaded.clip))
         if own == other:  # its own input: the part that it was fitted to
-            cycles = int(capture.run.get("cycles", 1))
-            loaded = load_motion(
-                reference, capture.character, time_range=_time_range(capture), cycles=cycles, stated=stated
-            )
+            cycles, belt = int(capture.run.get("cycles", 1)), capture.reference.provenance.get("belt")
+            part = _time_range(capture)
+            loaded = load_motion(reference, capture.character, time_range=part, cycles=cycles, belt=belt, stated=stated)
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
     run = _judged(capture, judged_seconds(clip), engine)
     return evaluate_replay(capture.character, run, clip, points), run
-
-
-def _stated_of(capture: Capture, reference: Path | str) -> Stated:
-    """What was said of the capture's own input, if `reference` is that file."""
-    known = capture.reference.provenance
-    return Stated(**known.get("stated", {})) if known.get("file") == Path(reference).name else NOTHING_STATED
 
 
 def cross_check(capture: Capture, *, reference: Path | str | None = None) -> dict[str, Evaluation]:
@@ -450,6 +487,14 @@ def engine_warnings(capture: Capture, evaluation: Evaluation, elsewhere: Mapping
         for name, other in elsewhere.items()
         if other.fell_at_s is not None
     )
+
+
+def _stated_of(capture: Capture, reference: Path | str) -> Stated:
+    """What was said of the capture's own input, if `reference` is that file."""
+    clip = capture.reference.provenance
+    if not Path(reference).is_file() or sha256(Path(reference).read_bytes()).hexdigest() != clip.get("sha256"):
+        return NOTHING_STATED
+    return Stated(**clip.get("stated", {}))
 
 
 def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:

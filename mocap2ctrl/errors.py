@@ -1,5 +1,10 @@
 """Every error that mocap2ctrl raises on purpose. A user's mistake is always a `Mocap2CtrlError`; anything else is a bug."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 
 class Mocap2CtrlError(Exception):
     """Root of all errors that say what was given, what is allowed and what to do."""
@@ -11,6 +16,22 @@ class CharacterError(Mocap2CtrlError):
 
 class MotionFileError(Mocap2CtrlError):
     """A motion file that cannot be read, or whose joints cannot be mapped."""
+
+
+class JointsError(MotionFileError):
+    """Joints that neither names nor shape tell.
+
+    Attributes:
+        cause: which joints, of which file, and what it has.
+        source: the motion (`motion.source.SourceMotion`).
+        found: the joints that were found, by part.
+    """
+
+    def __init__(self, cause: str, source: Any, found: Mapping[str, str]) -> None:
+        super().__init__(f"{cause}; say which they are: inspect writes a joint map to fill in, --joint-map reads it")
+        self.cause = cause
+        self.source = source
+        self.found = found
 
 
 class VideoError(Mocap2CtrlError):

@@ -9,6 +9,7 @@
     python tools/benchmark.py keypoints --seeds 1 2 3       tracks with and without 2D keypoints
     python tools/benchmark.py decoding                      how much faster than real time 1080p at 60 a second is read
     python tools/benchmark.py travel                        who travels, who stays, and how fast belts run
+    python tools/benchmark.py motion                        motion files as the body performs them: error, feet, time
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
@@ -41,6 +42,7 @@ from benchmarks import (
     loops,
     motions,
     physics,
+    retargeting,
     silhouettes,
     tracks,
     travel,
@@ -65,6 +67,7 @@ TABLES = {
     "weizmann-tracks": Table(
         tracks.weizmann_tracks, ("sequence", "prior"), clips=weizmann.SEQUENCES, note=tracks.WEIZMANN_NOTE
     ),
+    "motion": Table(retargeting.motion, ("file",), clips=retargeting.CLIPS, note=retargeting.NOTE),
     "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),

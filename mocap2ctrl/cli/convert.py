@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.input_options import add_time_arguments
+from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
 from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
 
 EPILOG = """examples:
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75; a capture's or .npz's own)"
     )
     add_time_arguments(parser, "motion", "frames a second (default: the input's own)")
+    add_correction_arguments(parser.add_argument_group("for motion files"))
     parser.add_argument("--cycles", type=whole(1, 1000), default=1, metavar="N", help="repeat a loop N times")
     parser.add_argument("--mirror", action="store_true", help="exchange left and right")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reads or simulates the motion, and writes it."""
     from mocap2ctrl.evaluation.convert import convert
+    from mocap2ctrl.motion.stated import Stated
 
     done = convert(
         options.input,
@@ -56,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         fps=options.fps,
         cycles=options.cycles,
         mirror=options.mirror,
+        stated=Stated(options.skeleton, options.fps, options.unit, options.up, options.joint_map),
         overwrite=options.overwrite,
     )
     clip, files = done.clip, [str(file) for file in done.files]

@@ -19,6 +19,7 @@ EPILOG = """examples:
   mocap2ctrl fit clip.mp4 --keypoints openpose_json/   points of the body beside the silhouettes
   mocap2ctrl fit masks.npz:walk --camera walk.toml --fps 30
   mocap2ctrl fit walk.bvh
+  mocap2ctrl fit odd.bvh --joint-map inspect/odd/joint-map.toml --unit cm --up z
   mocap2ctrl fit humanoid3d_walk --cycles 2 -o walk    a clip that pybullet ships
   mocap2ctrl fit walk.bvh --budget quick --time-range 0 2
   mocap2ctrl fit walk.bvh --scheduler tcp://10.0.0.1:8786
@@ -57,7 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="auto|NAME|none",
         help="pose prior (auto: for a video the likeliest, else none)",
     )
-    parser.add_argument("--cycles", type=whole(1, 100), default=1, help="repeat a motion's loop so often (default: 1)")
+    parser.add_argument(
+        "--cycles",
+        type=whole(1, 100),
+        default=1,
+        help="repeat a motion's loop, or its best cycle, so often (default: 1)",
+    )
     parser.add_argument(
         "--torque-limit", type=number(0.01, 10.0), default=1.0, metavar="F", help="factor on the torque bounds"
     )

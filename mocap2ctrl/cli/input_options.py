@@ -8,6 +8,7 @@ from typing import Any
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
 from mocap2ctrl.motion.formats import KINDS_TEXT
 
+UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
 INPUT_HELP = (
     "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a motion file: "
     f"{KINDS_TEXT}; or the name of sample footage or of a clip in pybullet_data"
@@ -21,10 +22,10 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     add_time_arguments(
         parser,
         "input",
-        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30), and of an .amc, "
-        "which holds no rate (default: 120)",
+        "frames a second: to use of a video, of masks; for a motion, that the objective looks at (default: 30), or the file's if "
+        "its own cannot be true, or it holds none, as an .amc (default: 120)",
     )
-    parser.add_argument("--skeleton", metavar="FILE.asf", help="of an .amc (default: the .asf beside it)")
+    add_correction_arguments(parser.add_argument_group("for motion files"))
     group = parser.add_argument_group("for videos and masks")
     group.add_argument(
         "--camera",
@@ -54,6 +55,25 @@ def add_time_arguments(parser: argparse.ArgumentParser, what: str, fps: str) -> 
     parser.add_argument("--fps", type=number(1, 1000), help=fps)
 
 
+def add_correction_arguments(group: argparse._ActionsContainer) -> None:
+    """`--unit`, `--up` and `--joint-map`, for what a motion file does not say."""
+    group.add_argument(
+        "--unit", metavar="m|dm|cm|mm|inch|ft|cmu|METRES", help="of length (default: by the height of the body)"
+    )
+    group.add_argument(
+        "--up",
+        choices=UP_AXES,
+        metavar="x|y|z|-x|-y|-z",
+        help="the up axis (default: the one that the body stands along)",
+    )
+    group.add_argument("--skeleton", metavar="FILE.asf", help="of an .amc (default: the .asf beside it)")
+    group.add_argument(
+        "--joint-map",
+        metavar="FILE.toml",
+        help="which joint is which part of the body (default: by name, else by shape); inspect writes one to begin with",
+    )
+
+
 def add_background_argument(group: argparse._ActionsContainer) -> None:
     """`--background`."""
     group.add_argument("--background", metavar="FILE", help="a picture of the empty scene, by the same camera")
@@ -64,7 +84,8 @@ def add_belt_argument(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--belt",
         metavar="auto|none|SPEED",
-        help="a treadmill's belt as ground: none, its speed in m/s, or, by default, what feet that slide back tell",
+        help="a treadmill's belt as ground, of motion files too: none, its speed in m/s, or, by default, what feet that slide "
+        "back tell",
     )
 
 
@@ -83,4 +104,7 @@ def input_options(options: argparse.Namespace) -> dict[str, Any]:
         "slowmo": options.slowmo,
         "belt": options.belt,
         "keypoints": options.keypoints,
+        "unit": options.unit,
+        "up": options.up,
+        "joint_map": options.joint_map,
     }

@@ -66,7 +66,7 @@ def _run(given: Sequence[str]) -> int:
         module = importlib.import_module(f"mocap2ctrl.cli.{command.replace('-', '_')}")
         module.add_arguments(parser.commands[command])
     try:
-        options = parser.parse_args(given)
+        options = parser.parse_args(_axes_joined(given))
     except _UsageError as error:
         return _fail(error.command, f"{error}; see {error.command} --help", BAD_INPUT, json_too="--json" in given)
     if module is None:
@@ -92,6 +92,17 @@ def _run(given: Sequence[str]) -> int:
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         return fail(f"{what}{error.strerror or error}", FAILED)
+
+
+def _axes_joined(given: Sequence[str]) -> list[str]:
+    """A negative axis after `--up` is its value, which argparse takes for an option."""
+    joined: list[str] = []
+    for word in given:
+        if joined and joined[-1] == "--up" and word in ("-x", "-y", "-z"):
+            joined[-1] = f"--up={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _fail(command: str, message: str, code: int, *, json_too: bool) -> int:

@@ -103,6 +103,9 @@ class FitDisplay(_Display):
             f"unit {loaded.unit}, {loaded.up} up",
             highlight=False,
         )
+        errors = [mean for mean, _ in loaded.joint_errors_cm.values()]
+        near = [f"{sum(errors) / len(errors):.1f} cm from the file's joints"] if errors else []
+        self._console.print(f"  {'; '.join([*near, *filter(None, [str(loaded.feet)])])}", highlight=False)
         if self._bar.disable:
             self._console.print("compiling and starting workers …", highlight=False)
         self._task = self._bar.add_task("compiling and starting workers …", total=1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mocap2ctrl.cli.input_options import add_correction_arguments
 from mocap2ctrl.cli.options import add_json, note, number, print_json
 from mocap2ctrl.motion.formats import KINDS_TEXT
 
@@ -15,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help=f"motion files: {KINDS_TEXT}; or names of clips in pybullet_data"
     )
-    parser.add_argument("--skeleton", metavar="FILE.asf", help="of .amc files (default: the .asf beside each)")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the prior to write, an .npz")
     parser.add_argument("--name", help="what reports call it (default: the output's name)")
     parser.add_argument(
@@ -23,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-mirror", action="store_true", help="do not learn from each motion's mirror image too")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    parser.add_argument("--fps", type=number(1, 1000), help="frames a second of files whose own rate cannot be true")
+    add_correction_arguments(parser.add_argument_group("for all of the files"))
     add_json(parser)
 
 
@@ -30,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     """Trains and writes a prior."""
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.errors import PriorError
-    from mocap2ctrl.motion.formats import Stated
     from mocap2ctrl.motion.load import load_motion
+    from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.prior.files import save_prior
     from mocap2ctrl.prior.pca import train
 
@@ -41,7 +43,10 @@ def run(options: argparse.Namespace) -> int:
     if path.exists() and not options.overwrite:
         raise PriorError(f"{path}: exists already; use --overwrite or another -o")
     character = load_character()
-    motions = [load_motion(file, character, stated=Stated(skeleton=options.skeleton)) for file in options.files]
+    said = Stated(
+        skeleton=options.skeleton, fps=options.fps, unit=options.unit, up=options.up, joint_map=options.joint_map
+    )
+    motions = [load_motion(file, character, stated=said) for file in options.files]
     for motion in motions:
         for warning in motion.warnings:
             note(f"note: {motion.clip.name}: {warning}")

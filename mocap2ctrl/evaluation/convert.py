@@ -17,6 +17,7 @@ from mocap2ctrl.fit.inputs import is_video_input
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.load import ends_standing, load_motion
 from mocap2ctrl.motion.npz import read_body, read_motion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import MotionClip
 
@@ -50,6 +51,7 @@ def convert(
     fps: float | None = None,
     cycles: int = 1,
     mirror: bool = False,
+    stated: Stated = NOTHING_STATED,
     overwrite: bool = False,
 ) -> Converted:
     """Writes a motion for other programs: .bvh, .glb, .npz, .csv, or .xml for MuJoCo.
@@ -63,6 +65,7 @@ def convert(
         fps: frames a second; the input's own if not given.
         cycles: how often a loop is repeated.
         mirror: exchange left and right.
+        stated: what is said of a motion file because it does not say it, or not truly; its `fps` is `fps` if not given.
         overwrite: replace files that are there.
 
     Raises:
@@ -77,7 +80,8 @@ def convert(
     read = _read(Path(source), reference, fps)
     if read is None:
         character = load_character(height_m=height_m)
-        loaded = load_motion(source, character, time_range=time_range, cycles=cycles)
+        stated = stated if stated.fps is not None else replace(stated, fps=fps)
+        loaded = load_motion(source, character, time_range=time_range, cycles=cycles, stated=stated)
         clip, kind, warnings = loaded.clip, loaded.kind, loaded.warnings
     else:
         clip, character, kind = read

@@ -12,9 +12,10 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
-from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES, Stated
+from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.own_npz import is_motion_archive
+from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.prior.choose import NO_PRIOR, load_prior, shipped_priors
 from mocap2ctrl.prior.pca import PosePrior, Prior
 from mocap2ctrl.video.belt import belt_choice
@@ -48,10 +49,11 @@ class Options:
         allow_ground: whether the person in a video may touch the ground with more than the legs without falling.
         reference: the true motion of a video, for the evaluation.
         slowmo: how often slower than life a video plays; None: what the file says, or 1.
-        belt: that a video's person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
+        belt: that the person is on: `auto`, which is meant without it, `none`, or its speed in m/s.
         height_m: of the person, if it was given.
         keypoints: a file or folder of points of the body in a video's frames.
         background_method: how a video's empty scene is found; see `video.sources.METHODS`.
+        unit, up, joint_map: of a motion file, where they shall not be inferred; see `motion.stated`.
         skeleton: the ASF of an AMC.
     """
 
@@ -70,12 +72,15 @@ class Options:
     height_m: float | None = None
     keypoints: Path | str | None = None
     background_method: str | None = None
+    unit: str | float | None = None
+    up: str | None = None
+    joint_map: Path | str | Mapping[str, str] | None = None
     skeleton: Path | str | None = None
 
     @property
     def stated(self) -> Stated:
-        """What is said of a motion file that does not say it itself; `fps` counts where it holds no rate."""
-        return Stated(self.skeleton, self.fps)
+        """What is said of a motion file that it does not say itself, or not truly."""
+        return Stated(self.skeleton, self.fps, self.unit, self.up, self.joint_map)
 
 
 VIDEO_OPTIONS = (
@@ -87,9 +92,9 @@ VIDEO_OPTIONS = (
     "allow_ground",
     "reference",
     "slowmo",
-    "belt",
     "keypoints",
 )
+MOTION_OPTIONS = ("unit", "up", "joint_map", "skeleton")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +157,7 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
     Raises:
         ConfigError: one does not; says which and what to do.
     """
+    belt_choice(options.belt)
     if not is_video_input(source):
         for name in VIDEO_OPTIONS:
             if getattr(options, name) not in (None, False):
@@ -167,12 +173,14 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
                 f"{source}: is a motion; method growth grows from silhouettes alone, choose incremental or batch"
             )
         return
-    if options.skeleton is not None:
-        raise ConfigError(f"{source}: is no motion file; --skeleton goes with .amc files only, leave it out")
+    for name in MOTION_OPTIONS:
+        if getattr(options, name) is not None:
+            raise ConfigError(
+                f"{source}: is no motion file; --{name.replace('_', '-')} goes with those only, leave it out"
+            )
     if options.cycles != 1:
         raise ConfigError(f"{source}: is no motion file; --cycles goes with the loops of those only, leave it out")
     check_method(options.background_method)
-    belt_choice(options.belt)
     for name in ("background", "background_method", "slowmo"):
         if is_mask_spec(source) and getattr(options, name) is not None:
             flag = f"--{name.replace('_', '-')}"

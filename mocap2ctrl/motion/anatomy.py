@@ -24,7 +24,7 @@ STRAIGHT = 0.03
 BEND_FADE = (0.10, 0.40)
 """Bend in radians below which its plane is noise, and above which it alone decides the twist."""
 
-REST_UPRIGHT = 0.7
+REST_UPRIGHT = 0.985
 """How upright the legs of a rest pose must be for it to say how the foot stands; a cosine."""
 PITCH_RANGE = (-0.2, 0.9)
 
@@ -236,38 +236,37 @@ def _foot_frames(body: Body, side: str, shank: Array) -> dict[str, Array]:
     if np.median(np.sum(direction * down, axis=-1)) > np.cos(np.radians(25.0)):
         return {}
     toe_local = unit(np.mean(body.local(ankle, direction), axis=0))
-    left_local = np.mean(body.local(ankle, rotations.rotate(shank, np.array([0.0, 1.0, 0.0]))), axis=0)
-    left_local = unit(left_local - toe_local * (left_local @ toe_local))
-    pitch = _sole_pitch(body, ankle, end)
-    up_local = np.cross(toe_local, left_local)
-    forward_local = np.cos(pitch) * toe_local + np.sin(pitch) * up_local
-    foot = frame_from(body.carried(ankle, np.cross(forward_local, left_local)), body.carried(ankle, left_local))
+    left = np.mean(body.local(ankle, rotations.rotate(shank, np.array([0.0, 1.0, 0.0]))), axis=0)
+    up_local = _sole_up(body, ankle, end, np.cross(toe_local, unit(left - toe_local * (left @ toe_local))))
+    left_local = unit(np.cross(up_local, toe_local))
+    foot = frame_from(body.carried(ankle, up_local), body.carried(ankle, left_local))
     frames = {f"{side}_foot": foot}
     if toe is not None and (tip := body.tip_of(toe)) is not None:
         frames[f"{side}_toes"] = _toe_frame(body, toe, tip, foot)
     return frames
 
 
-def _sole_pitch(body: Body, ankle: int, end: int) -> float:
-    """Angle by which the line from ankle to toe dips below the sole's plane."""
+def _sole_up(body: Body, ankle: int, end: int, above_toes: Array) -> Array:
+    """What is up (3,) in the ankle's frame when the sole is flat.
+
+    It is the rest pose's up, if it stands straight on its soles; else the mean up of frames in which ankle and toe are
+    both near the lowest height they reach; else what stands on the line to the toes, `above_toes` (3,), and a usual pitch.
+    """
     rest = rotations.rotate(body.to_z_up, rest_positions(body.source))
-    leg = rest[body.joints.limbs["left", "hip"]] - rest[body.joints.limbs["left", "ankle"]]
+    legs = [rest[body.joints.limbs[side, "hip"]] - rest[body.joints.limbs[side, "ankle"]] for side in SIDES]
     line = rest[end] - rest[ankle]
     pitch = np.arctan2(-line[2], np.hypot(line[0], line[1]))
-    if leg[2] > REST_UPRIGHT * np.linalg.norm(leg) and PITCH_RANGE[0] < pitch < PITCH_RANGE[1]:
-        return float(pitch)
-    return _pitch_when_flat(body, ankle, end)
-
-
-def _pitch_when_flat(body: Body, ankle: int, end: int) -> float:
-    """The same angle from frames in which ankle and toe are both near the lowest height they reach."""
+    up = np.array([0.0, 0.0, 1.0])
+    if min(unit(leg)[2] for leg in legs) > REST_UPRIGHT and PITCH_RANGE[0] < pitch < PITCH_RANGE[1]:
+        return np.asarray(rotations.rotate(rotations.conjugate(body.to_z_up), up))
     heel, toe = body.positions[:, ankle], body.positions[:, end]
-    length = np.linalg.norm(toe - heel, axis=-1)
-    band = 0.12 * np.median(length)
+    length = float(np.median(np.linalg.norm(toe - heel, axis=-1)))
+    band = 0.12 * length
     flat = (heel[:, 2] < np.percentile(heel[:, 2], 2) + band) & (toe[:, 2] < np.percentile(toe[:, 2], 2) + band)
-    if np.count_nonzero(flat) < 3:
-        return float(DEFAULT_SOLE_PITCH)
-    return float(np.median(np.arcsin(np.clip((heel[flat, 2] - toe[flat, 2]) / length[flat], -1.0, 1.0))))
+    if np.count_nonzero(flat) >= 3:
+        return unit(np.mean(body.local(ankle, np.tile(up, (len(flat), 1)))[flat], axis=0))
+    toe_local = unit(np.mean(body.local(ankle, toe - heel), axis=0))
+    return np.asarray(np.cos(DEFAULT_SOLE_PITCH) * above_toes - np.sin(DEFAULT_SOLE_PITCH) * toe_local)
 
 
 def _toe_frame(body: Body, toe: int, tip: int, foot: Array) -> Array:

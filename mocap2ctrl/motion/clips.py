@@ -97,6 +97,15 @@ def mirror(clip: MotionClip, character: Character) -> MotionClip:
     )
 
 
+def facing_x(clip: MotionClip, points: Array) -> tuple[MotionClip, Array]:
+    """Turn and move clip and points (T, E, 3) so that the first frame faces x above the origin, exactly."""
+    turn = rotations.yaw(-rotations.heading(clip.root_orientation[0]))
+    start = clip.root_position[0] * np.array([1.0, 1.0, 0.0])
+    orientation = rotations.multiply(turn, clip.root_orientation)
+    clip = replace(clip, root_position=rotations.rotate(turn, clip.root_position - start), root_orientation=orientation)
+    return clip, rotations.rotate(turn, points - start)
+
+
 def repeat(clip: MotionClip, cycles: int) -> MotionClip:
     """`cycles` periods of a loop, the root's travel and turn carried on, the seam blended.
 
@@ -136,19 +145,56 @@ def cycle_turn(clip: MotionClip) -> Array:
     return rotations.yaw(turn if abs(turn) > SMALLEST_TURN_RAD else 0.0)
 
 
+def carried_on(clip: MotionClip, cycles: int) -> tuple[Array, Array, Array]:
+    """Root positions, root orientations and angles of a loop `cycles` periods later, or earlier where negative.
+
+    The frame that this period and the one next to it share is left out.
+    """
+    turn, start = cycle_turn(clip), clip.root_position[0]
+    end = clip.root_position[-1] * np.array([1.0, 1.0, 0.0]) + start * np.array([0.0, 0.0, 1.0])
+    position, orientation = clip.root_position, clip.root_orientation
+    for _ in range(abs(cycles)):
+        if cycles > 0:
+            position, orientation = (
+                end + rotations.rotate(turn, position - start),
+                rotations.multiply(turn, orientation),
+            )
+        else:
+            back = rotations.conjugate(turn)
+            position, orientation = (
+                start + rotations.rotate(back, position - end),
+                rotations.multiply(back, orientation),
+            )
+    kept = slice(1, None) if cycles > 0 else slice(None, -1)
+    return position[kept], orientation[kept], clip.angles[kept]
+
+
 def close_loop(clip: MotionClip) -> MotionClip:
-    """The loop with its last frames bent so that the last pose is the first, up to ground travel and heading."""
+    """The loop with its last frames bent so that it goes on into the next period: pose and velocity continuous.
+
+    The last pose becomes the first, up to ground travel and heading; ground travel is kept.
+    """
     count = min(len(clip), max(2, round(SEAM_S * clip.fps) + 1))
-    ease = np.zeros(len(clip))
-    ramp = np.linspace(0.0, 1.0, count)
-    ease[-count:] = ramp * ramp * (3.0 - 2.0 * ramp)
-    wanted = rotations.multiply(cycle_turn(clip), clip.root_orientation[0])
+    turn = cycle_turn(clip)
+    wanted = rotations.multiply(turn, clip.root_orientation[0])
     gap = rotations.to_rotation_vector(rotations.multiply(wanted, rotations.conjugate(clip.root_orientation[-1])))
     height = np.array([0.0, 0.0, clip.root_position[0, 2] - clip.root_position[-1, 2]])
-    orientation = rotations.multiply(rotations.from_rotation_vector(ease[:, None] * gap), clip.root_orientation)
+    first, last = (velocities(clip.cut(i, i + 2)) for i in (0, len(clip) - 2))
+    position = _bend(clip, count, height, rotations.rotate(turn, first.root[0]) - last.root[0])
+    spin = _bend(clip, count, gap, rotations.rotate(turn, first.root_angular[0]) - last.root_angular[0])
+    orientation = rotations.multiply(rotations.from_rotation_vector(spin), clip.root_orientation)
+    angles = _bend(clip, count, clip.angles[0] - clip.angles[-1], first.joints[0] - last.joints[0])
     return replace(
         clip,
-        root_position=clip.root_position + ease[:, None] * height,
+        root_position=clip.root_position + position,
         root_orientation=rotations.continuous(rotations.normalise(orientation)),
-        angles=clip.angles + ease[:, None] * (clip.angles[0] - clip.angles[-1]),
+        angles=clip.angles + angles,
     )
+
+
+def _bend(clip: MotionClip, count: int, gap: Array, velocity: Array) -> Array:
+    """(T, N) a cubic over the last `count` frames that ends with the value `gap` (N,) and the slope `velocity` (N,) a second."""
+    u = np.zeros((len(clip), 1))
+    u[-count:, 0] = np.linspace(0.0, 1.0, count)
+    seconds = (count - 1) / clip.fps
+    return np.asarray((3.0 - 2.0 * u) * u * u * gap + (u - 1.0) * u * u * seconds * velocity)

@@ -14,6 +14,8 @@ from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
 from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
+from mocap2ctrl.motion.text import decoded
 from mocap2ctrl.motion.trc import parse_trc
 
 MAX_BYTES = 1 << 28
@@ -21,27 +23,6 @@ MAX_BYTES = 1 << 28
 
 HEAD_BYTES = 4096
 """As much of a file as tells what it is."""
-
-
-@dataclass(frozen=True)
-class Stated:
-    """What a user says of a file because the file does not.
-
-    Attributes:
-        skeleton: the ASF of an AMC; one beside it if not given.
-        fps: frames a second of a file that holds no rate, or one that cannot be true.
-    """
-
-    skeleton: Path | str | None = None
-    fps: float | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """What was stated, for a capture's provenance."""
-        values = {"skeleton": None if self.skeleton is None else str(Path(self.skeleton).resolve()), "fps": self.fps}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-NOTHING_STATED = Stated()
 
 
 @dataclass(frozen=True)
@@ -65,13 +46,8 @@ class MotionFormat:
     read: Callable[[bytes, Path, Stated], SourceMotion]
 
 
-def text_of(data: bytes) -> str:
-    """A text file's content; bytes that are no UTF-8 become replacement characters."""
-    return data.decode("utf-8-sig", errors="replace")
-
-
 def _begins_with(word: str) -> Callable[[bytes], bool]:
-    return lambda head: text_of(head).lstrip()[: len(word)].upper() == word.upper()
+    return lambda head: decoded(head).lstrip()[: len(word)].upper() == word.upper()
 
 
 FORMATS: tuple[MotionFormat, ...] = (
@@ -81,7 +57,7 @@ FORMATS: tuple[MotionFormat, ...] = (
         (".bvh",),
         "begins with HIERARCHY",
         _begins_with("HIERARCHY"),
-        lambda data, file, stated: parse_bvh(text_of(data), str(file), file.stem),
+        lambda data, file, stated: parse_bvh(decoded(data), str(file), file.stem),
     ),
     MotionFormat(
         "amc",
@@ -89,7 +65,7 @@ FORMATS: tuple[MotionFormat, ...] = (
         (".amc",),
         "begins with :FULLY-SPECIFIED or :DEGREES; its .asf lies beside it",
         looks_like_amc,
-        lambda data, file, stated: read_amc(text_of(data), file, stated.skeleton, stated.fps),
+        lambda data, file, stated: read_amc(decoded(data), file, stated.skeleton, stated.fps),
     ),
     MotionFormat(
         "c3d",
@@ -105,7 +81,7 @@ FORMATS: tuple[MotionFormat, ...] = (
         (".trc",),
         "begins with PathFileType",
         _begins_with("PathFileType"),
-        lambda data, file, stated: body_of(parse_trc(text_of(data), str(file), file.stem)),
+        lambda data, file, stated: body_of(parse_trc(decoded(data), str(file), file.stem)),
     ),
     MotionFormat(
         "deepmimic",
@@ -113,7 +89,7 @@ FORMATS: tuple[MotionFormat, ...] = (
         (".txt", ".json"),
         "JSON that begins with '{'",
         _begins_with("{"),
-        lambda data, file, stated: parse_deepmimic(text_of(data), str(file), file.stem),
+        lambda data, file, stated: parse_deepmimic(decoded(data), str(file), file.stem),
     ),
     MotionFormat(
         "npz",

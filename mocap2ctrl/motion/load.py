@@ -15,11 +15,20 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
+from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.contacts import FEET, contacts
-from mocap2ctrl.motion.formats import NOTHING_STATED, Stated, find_motion, parse_motion, read_bytes
-from mocap2ctrl.motion.names import map_joints, named_joints
+from mocap2ctrl.motion.cycles import repeatable
+from mocap2ctrl.motion.facing import facing, feet_forwards, mirrored
+from mocap2ctrl.motion.feet import Feet
+from mocap2ctrl.motion.formats import find_motion, parse_motion, read_bytes
+from mocap2ctrl.motion.in_place import Belt, on_belt
+from mocap2ctrl.motion.joint_errors import joint_errors_cm, limb_error_cm
+from mocap2ctrl.motion.joint_map import chosen_joints, joint_map_text
+from mocap2ctrl.motion.names import JointMap, map_joints, named_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
+from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
+from mocap2ctrl.motion.trees import carrier, person
 from mocap2ctrl.motion.units import LEG_SHARE, Scale, infer_scale, z_up
 from mocap2ctrl.types import Array, MotionClip
 
@@ -31,6 +40,8 @@ FLOATING_M = 0.05
 MOSTLY = 0.5
 
 SUPPORT_MARGIN_M = 0.05
+BACKWARDS = -0.5
+"""Mean cosine between feet and front below which the front is taken for the back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +54,23 @@ class LoadedMotion:
             metres; NaN where it has no such joint.
         kind: of file, as in `formats.FORMATS`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
-        up: the file's up axis: x, y or z.
+        unit_m: its metres.
+        up: the file's up axis: x, y, z, or a negative one, `-y`.
         scale: our metres for one file unit.
         travels: the root leaves its place by more than half a metre.
+        belt: ground that moves under the body: of a treadmill, or a clip in place; and whether its travel was put back.
         height: of the body in file units, from the length of its legs.
         joints: the file's name of the joint, or labels of the markers, of each part of the body, for example `left knee`.
+        how: how the joint of each part was found: `map` (given), `name` or `shape` of the skeleton.
+        said: which of `unit`, `up` and `rate` were given, the first two also if the file's format states them.
+        facing: where the body faces in the first frame, in the file's axes: `+z`, or `+z, 30° towards +x`.
+        carrier: the name of the joint that carries the body about: the first from the root outwards that leaves its place.
+        joint_map: a joint map of this file to be corrected, as text.
+        joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
+        limb_error_cm: mean distance of wrists, ankles and head from where the source's directions put them on the body's
+            own bones; NaN where it has none.
+        feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
+            the part that was read.
         warnings: what a user should know.
     """
 
@@ -55,11 +78,21 @@ class LoadedMotion:
     source_points: Array
     kind: str
     unit: str
+    unit_m: float
     up: str
     scale: float
     travels: bool
+    belt: Belt
     height: float
     joints: Mapping[str, str]
+    how: Mapping[str, str]
+    said: frozenset[str]
+    facing: str
+    carrier: str
+    joint_map: str
+    joint_errors_cm: Mapping[str, tuple[float, float]]
+    limb_error_cm: float
+    feet: Feet
     warnings: tuple[str, ...]
 
 
@@ -70,6 +103,7 @@ def load_motion(
     fps: float | None = None,
     time_range: tuple[float, float] | None = None,
     cycles: int = 1,
+    belt: str | float | None = None,
     stated: Stated = NOTHING_STATED,
 ) -> LoadedMotion:
     """Reads a motion file and retargets it.
@@ -80,54 +114,83 @@ def load_motion(
         character: who shall move.
         fps: rate of the clip; the file's own if not given.
         time_range: seconds of the file to use, from its start; all if not given.
-        cycles: how often a loop is repeated.
+        cycles: how often a loop is repeated, or the best cycle of a motion that is none.
+        belt: of motions in place: `auto` puts the travel back that feet which slide back tell, a number that speed in m/s;
+            by default the motion is left as it is, and a belt is told, which `none` does not look for.
         stated: what the user says of the file because the file does not.
 
     Raises:
+        ConfigError: what is stated is not allowed.
         MotionFileError: the file, the range or the number of cycles cannot be used; says why.
     """
+    joint_map_name = stated.joint_map_name
+    stated = stated.checked()
     file = find_motion(path)
     data = read_bytes(file)
-    whole = parse_motion(data, file, stated)
-    joints = map_joints(whole, str(file))
-    scale = infer_scale(whole, joints, str(file))
-    source, warnings = _prepared(whole, time_range, str(file))
-    body = Body(source, joints, *z_up(source, scale.up))
+    parsed = parse_motion(data, file, stated)
+    whole = person(stated.rated(parsed, str(file)), stated.joints)
+    given = chosen_joints(whole, stated.joints, joint_map_name)
+    joints = map_joints(whole, str(file), given)
+    scale = infer_scale(whole, joints, str(file), stated.unit_m, stated.up)
+    source, warnings = _prepared(whole, joints, time_range, str(file))
+    seen = Body(source, joints, *z_up(source, scale.up))
+    body, side_warnings = _right_handed(seen)
     factor = _leg(character) / scale.leg
-    clip, points = retarget(body, character, factor)
-    clip = replace(clip, provenance=_provenance(file, data, source, scale, time_range, stated))
+    unbelted, under = on_belt(body, factor, belt, str(file))
+    moved = retarget(unbelted, character, factor)
+    points = moved.points
+    told = {"belt": str(belt)} if under.put_back else {}
+    clip = replace(moved.clip, provenance={**_provenance(file, data, source, scale, time_range, stated), **told})
+    if cycles > 1 and not clip.loop:
+        clip, points = repeatable(clip, points, character, str(file))
     clip, points = _timed(clip, points, fps, cycles, str(file))
     clip = replace(clip, ends_standing=ends_standing(clip, character), start_s=source.start_s)
+    named = named_joints(source, joints)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
     return LoadedMotion(
         clip=clip,
         source_points=_read_only(points),
         kind=source.format,
         unit=scale.unit,
+        unit_m=scale.unit_m,
         up=scale.up,
         scale=factor,
         travels=bool(np.max(reach) > TRAVEL_M),
+        belt=under,
         height=scale.leg / LEG_SHARE,
-        joints={part: source.labels.get(name, name) for part, name in named_joints(source, joints).items()},
+        joints={part: source.labels.get(name, name) for part, name in named.items()},
+        how={part: joints.how[part] for part in named},
+        said=scale.said | ({"rate"} if parsed.rate_doubt else set()),
+        facing=facing(body, scale.up, left_handed=body is not seen),
+        carrier=source.joint_names[carrier(source, joints.pelvis)],
+        joint_map=joint_map_text(source, named, file.name),
+        joint_errors_cm=joint_errors_cm(character, clip, points),
+        limb_error_cm=limb_error_cm(character, clip, points),
+        feet=moved.feet,
         warnings=(
             *source.warnings,
+            *joints.warnings,
             *warnings,
             *scale.warnings,
-            *_side_warnings(body),
+            *side_warnings,
+            *under.warnings,
             *_ground_warnings(clip, character),
         ),
     )
 
 
 def _prepared(
-    source: SourceMotion, time_range: tuple[float, float] | None, path: str
+    source: SourceMotion, joints: JointMap, time_range: tuple[float, float] | None, path: str
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
-    if start == 0 and _starts_with_calibration_pose(source):
-        return source.cut(1, max(stop, 2)), (
-            "the first frame is a calibration pose (T-pose), far from the second; it was left out",
+    pose = calibration_frames(source, joints) if start == 0 else 0
+    if pose:
+        what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
+        left_out = (
+            f"{what} a calibration pose (T-pose), far from the next; {'it was' if pose == 1 else 'they were'} left out"
         )
+        return source.cut(pose, max(stop, pose + 1)), (left_out,)
     return source.cut(start, stop), ()
 
 
@@ -140,16 +203,6 @@ def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: st
         )
     start = max(start_s - first, 0.0)
     return round(start * source.fps), round(min(end_s - first, length) * source.fps) + 1
-
-
-def _starts_with_calibration_pose(source: SourceMotion) -> bool:
-    """The first frame differs from the second far more than any others do."""
-    if len(source) < 10:
-        return False
-    relative = source.positions - source.positions[:, :1]
-    size = np.max(np.ptp(relative[0], axis=0))
-    jumps = np.max(np.linalg.norm(np.diff(source.positions, axis=0), axis=-1), axis=1)
-    return bool(jumps[0] > 0.1 * size and jumps[0] > 5.0 * np.percentile(jumps[1:], 99))
 
 
 def _leg(character: Character) -> float:
@@ -250,7 +303,13 @@ def _ground_warnings(clip: MotionClip, character: Character) -> tuple[str, ...]:
     )
 
 
-def _side_warnings(body: Body) -> tuple[str, ...]:
-    if knees_bend_backwards(body):
-        return ()
-    return ("the knees bend forwards: left and right, or the handedness of the axes, may be exchanged",)
+def _right_handed(body: Body) -> tuple[Body, tuple[str, ...]]:
+    """The body, or its mirror image where only that one's knees bend as knees do; and doubts about its sides."""
+    if not knees_bend_backwards(body):
+        exchanged = "the knees bend forwards: left and right, or the handedness of the axes, may be exchanged"
+        if body.source.format != "bvh":
+            return body, (exchanged,)
+        return mirrored(body), (f"{exchanged}; the axes were taken for left-handed ones, see docs/motion-files.md",)
+    if feet_forwards(body) < BACKWARDS:
+        return body, ("the feet point backwards: left and right, or the handedness of the axes, may be exchanged",)
+    return body, ()

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,17 @@ from mocap2ctrl.character.kinematics import points_world, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.anatomy import Body, segment_orientations
+from mocap2ctrl.motion.clips import facing_x
+from mocap2ctrl.motion.feet import Feet, feet_of
+from mocap2ctrl.motion.footfalls import footfalls, on_ground
 from mocap2ctrl.motion.ground import ground_shift
-from mocap2ctrl.motion.hinges import hinge_angles
+from mocap2ctrl.motion.hinges import all_hinge_angles
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
 from mocap2ctrl.motion.names import SIDES
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.motion.planting import plant
+from mocap2ctrl.motion.soles import turned_to_ground
+from mocap2ctrl.motion.toes import bent_toes
+from mocap2ctrl.types import Array, Masks, MotionClip
 
 STAY_WEIGHT = 3e-3
 """m^2 / rad^2: a tenth of a radian weighs like half a centimetre at one point."""
@@ -33,6 +39,7 @@ CALMING_S = 0.08
 CALMING_WEIGHT = 0.1
 CALMING_ROUNDS = 4
 
+ADULT_M = 1.75
 HORIZONTAL = np.array([1.0, 1.0, 0.0])
 ANKLE_WEIGHT = 4.0
 
@@ -40,17 +47,41 @@ HEAD_EVALUATION_SHARE = 0.1 / 0.172
 """The head's evaluation point on the way from the neck to the top of the head (humanoid.toml)."""
 
 
-def retarget(body: Body, character: Character, scale: float) -> tuple[MotionClip, Array]:
-    """The character's motion, facing x above the origin at first, and the source's evaluation points in its world.
+@dataclass(frozen=True, eq=False)
+class Retargeted:
+    """A source's motion as the character performs it.
+
+    Attributes:
+        clip: facing x above the origin at first.
+        points: (T, E, 3) the source's evaluation points in the character's world, metres; NaN where it has no such joint.
+        feet: how they stand, before and after they were planted.
+    """
+
+    clip: MotionClip
+    points: Array
+    feet: Feet
+
+
+def retarget(body: Body, character: Character, scale: float) -> Retargeted:
+    """The character's motion, facing x above the origin at first.
 
     Args:
         body: the source, z up.
         character: who shall move.
         scale: character's metres a file unit.
-
-    Returns:
-        the clip, and (T, E, 3) metres, NaN where the source has no such joint.
     """
+    if character.height_m == ADULT_M:
+        return _retargeted(body, character, scale)
+    # All lengths and speeds in this floor are adults': smaller and taller bodies' motions are those of adults, scaled.
+    size = character.height_m / ADULT_M
+    adult = _retargeted(body, character.scaled(ADULT_M), scale / size)
+    clip = replace(adult.clip, root_position=size * adult.clip.root_position)
+    return Retargeted(clip, size * adult.points, adult.feet.scaled(size))
+
+
+def _retargeted(body: Body, character: Character, scale: float) -> Retargeted:
+    """`retarget` for a character as tall as an adult."""
+    fps = body.source.fps
     frames = segment_orientations(body)
     origin, yaw = _pelvis(body)[0] * HORIZONTAL, rotations.yaw(-rotations.heading(frames["pelvis"][0]))
     points = _place(source_points(body, character), origin, scale, yaw)
@@ -60,26 +91,30 @@ def retarget(body: Body, character: Character, scale: float) -> tuple[MotionClip
     ankles = np.stack([_place(body.at(side, "ankle"), origin, scale, yaw) for side in SIDES], axis=1)
     targets = _targets(character, orientations, root_world, angles, ankles)
     state = reach(character, (root_world, orientations["pelvis"], angles), targets, angles, stay_weight=STAY_WEIGHT)
-    state = _calmed(character, state, targets, body.source.fps)
-    shift = ground_shift(character, *state, fps=body.source.fps)
-    clip = MotionClip(
-        name=body.source.name,
-        fps=body.source.fps,
-        root_position=state[0] + shift,
-        root_orientation=rotations.continuous(state[1]),
-        angles=state[2],
-        loop=body.source.loop,
-    )
-    return _facing_x(clip, points + shift[:, None])
+    state = _calmed(character, state, targets, fps)
+    posed = segment_frames(character, *state)
+    standing = _standing(body, character, posed, scale)
+    shift = ground_shift(character, *posed, standing, fps)
+    state = (state[0] + shift, rotations.continuous(state[1]), state[2])
+    standing = on_ground(standing, character, posed[0] + shift[:, None], posed[1], fps)
+    before = MotionClip(body.source.name, fps, *state, loop=body.source.loop)
+    planted = plant(before, character, standing)
+    angles = bent_toes(character, planted)
+    after = replace(before, root_position=planted[0], root_orientation=rotations.continuous(planted[1]), angles=angles)
+    feet = feet_of(character, state, planted, standing, fps)
+    return Retargeted(*facing_x(after, points + shift[:, None]), feet)
 
 
-def _facing_x(clip: MotionClip, points: Array) -> tuple[MotionClip, Array]:
-    """Turn and move clip and points (T, E, 3) so that the first frame faces x above the origin, exactly."""
-    turn = rotations.yaw(-rotations.heading(clip.root_orientation[0]))
-    start = clip.root_position[0] * HORIZONTAL
-    orientation = rotations.multiply(turn, clip.root_orientation)
-    clip = replace(clip, root_position=rotations.rotate(turn, clip.root_position - start), root_orientation=orientation)
-    return clip, rotations.rotate(turn, points - start)
+def _standing(body: Body, character: Character, posed: tuple[Array, Array], scale: float) -> Masks:
+    """(T, 2, 2) whether heel and ball of each foot stand, by the source's own joints; `posed` are the body's segments."""
+    tracks = []
+    for side in SIDES:
+        ankle = body.joints.limbs[side, "ankle"]
+        toe = body.joints.limb(side, "toe")
+        end = body.tip_of(ankle) if toe is None else toe
+        toes = posed[0][:, character.segment_index(f"{side}_toes")] if end is None else scale * body.positions[:, end]
+        tracks.append(np.stack([scale * body.positions[:, ankle], toes], axis=1))
+    return footfalls(np.stack(tracks, axis=1), turned_to_ground(character, *posed), body.source.fps)
 
 
 def _calmed(character: Character, state: State, targets: PointTargets, fps: float) -> State:
@@ -92,9 +127,14 @@ def _calmed(character: Character, state: State, targets: PointTargets, fps: floa
         size = 2 * max(2, round(CALMING_S * fps)) + 1
         near = maximum_filter1d(fast.astype(float), size, axis=0) > 0.0
         smooth = gaussian_filter1d(angles, max(1.0, 0.5 * CALMING_S * fps), axis=0, mode="nearest")
-        preferred = np.where(near, smooth, angles)
-        stay = np.where(near, CALMING_WEIGHT, STAY_WEIGHT)
-        state = reach(character, (state[0], state[1], preferred), targets, preferred, stay_weight=stay, iterations=4)
+        rows = np.flatnonzero(np.any(near, axis=1))
+        preferred = np.where(near, smooth, angles)[rows]
+        stay = np.where(near, CALMING_WEIGHT, STAY_WEIGHT)[rows]
+        start = (state[0][rows], state[1][rows], preferred)
+        calmer = reach(character, start, targets.at(rows), preferred, stay_weight=stay, iterations=4)
+        state = (state[0].copy(), state[1].copy(), state[2].copy())
+        for part, values in zip(state, calmer, strict=True):
+            part[rows] = values
     return state
 
 
@@ -130,15 +170,17 @@ def source_points(body: Body, character: Character) -> Array:
 
 def _angles(character: Character, orientations: dict[str, Array]) -> Array:
     """(T, J) angles that bring each segment to its orientation, zero for segments without one; within the limits."""
-    columns = []
-    for segment in character.segments[1:]:
+    frames = len(orientations["pelvis"])
+    columns = [np.zeros((frames, len(segment.hinges))) for segment in character.segments[1:]]
+    known, joints = [], []
+    for index, segment in enumerate(character.segments[1:]):
         parent = orientations.get(character.segments[segment.parent].name)
         child = orientations.get(segment.name)
-        if parent is None or child is None:
-            columns.append(np.zeros((len(orientations["pelvis"]), len(segment.hinges))))
-        else:
-            relative = rotations.multiply(rotations.conjugate(parent), child)
-            columns.append(hinge_angles(segment.hinges, relative))
+        if parent is not None and child is not None:
+            known.append(index)
+            joints.append((segment.hinges, rotations.multiply(rotations.conjugate(parent), child)))
+    for index, angles in zip(known, all_hinge_angles(joints), strict=True):
+        columns[index] = angles
     return np.clip(np.concatenate(columns, axis=1), character.lower_limits, character.upper_limits)
 
 

@@ -22,7 +22,7 @@ class SourceMotion:
         is_tip: N flags: the joint is an end without rotation of its own.
         positions: (T, N, 3) world positions.
         orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
-        fps: frames a second.
+        fps: frames a second; NaN where the file's own rate cannot be true.
         format: kind of file, as in `formats.FORMATS`.
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
@@ -31,6 +31,7 @@ class SourceMotion:
         guessed: names of joints that the file does not tell, put where they are at rest.
         labels: what the file calls a joint, or the markers that tell it, where that is not the joint's name.
         warnings: what the reader had to overlook.
+        rate_doubt: why the file's rate cannot be true, and in which line, if it has lines; empty where it can.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SourceMotion:
     guessed: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    rate_doubt: str = ""
 
     def __post_init__(self) -> None:
         joints = len(self.joint_names)

@@ -26,29 +26,46 @@ UNITS: tuple[tuple[str, float, float, float], ...] = (
     ("mm", 0.001, 800.0, 2400.0),
 )
 
-# Rotations that bring an axis to z and keep the frame right-handed: cyclic exchanges of the axes.
+# Rotations that bring an axis to z and keep the frame right-handed: cyclic exchanges of the axes, half turns for negative ones.
 _TO_Z_UP: dict[str, Array] = {
     "x": np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]),
     "y": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
     "z": np.eye(3),
 }
+_TO_Z_UP |= {f"-{axis}": np.diag([1.0, -1.0, -1.0]) @ turn for axis, turn in _TO_Z_UP.items()}
+UP_AXES = tuple(_TO_Z_UP)
 _AXIS_NAMES = "xyz"
 _CLEAR = 0.8
+LYING = 0.8
+"""Leg lengths by which the lowest joint of a body rises and falls only if what was taken for up is none."""
+LIKELY_HEIGHTS_M = (0.8, 2.4)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What a file's numbers mean: unit name, metres a unit, up axis, leg length in file units, and doubts."""
+    """What a file's numbers mean.
+
+    Attributes:
+        unit: its name, `unknown` where the body's height fits none.
+        unit_m: metres a unit.
+        up: the up axis, `-y` for example.
+        leg: hip to knee to ankle in file units.
+        said: which of `unit` and `up` the user or the format states; the others are inferred.
+        warnings: doubts.
+    """
 
     unit: str
     unit_m: float
     up: str
     leg: float
+    said: frozenset[str]
     warnings: tuple[str, ...]
 
 
-def infer_scale(source: SourceMotion, joints: JointMap, path: str) -> Scale:
-    """The unit and up axis of a motion.
+def infer_scale(
+    source: SourceMotion, joints: JointMap, path: str, unit: tuple[str, float] | None = None, up: str | None = None
+) -> Scale:
+    """The unit and up axis of a motion, where they are not given: `unit` as name and metres.
 
     Raises:
         MotionFileError: the legs have no length.
@@ -56,9 +73,21 @@ def infer_scale(source: SourceMotion, joints: JointMap, path: str) -> Scale:
     leg = leg_length(source, joints)
     if not leg > 0:
         raise MotionFileError(f"{path}: the legs have no length; the skeleton's offsets are zero")
-    up, warnings = _infer_up(source, joints)
-    unit, unit_m, doubt = _infer_unit(source, leg)
-    return Scale(unit, unit_m, up, leg, warnings + doubt)
+    up_axis, warnings = (up, ()) if up is not None else _infer_up(source, joints)
+    name, metres, doubt = (
+        _infer_unit(source, leg) if unit is None else (*unit, _giant(leg / LEG_SHARE * unit[1], unit[0]))
+    )
+    said = {"unit": unit is not None or source.unit_m is not None, "up": up is not None or source.up is not None}
+    return Scale(name, metres, up_axis, leg, frozenset(what for what, known in said.items() if known), warnings + doubt)
+
+
+def _giant(height_m: float, unit: str) -> tuple[str, ...]:
+    low, high = LIKELY_HEIGHTS_M
+    if low <= height_m <= high:
+        return ()
+    return (
+        f"in the unit that was given, {unit}, the body is {height_m:.3g} m tall; leave --unit out to have it inferred",
+    )
 
 
 def leg_length(source: SourceMotion, joints: JointMap) -> float:
@@ -95,17 +124,34 @@ def _infer_unit(source: SourceMotion, leg: float) -> tuple[str, float, tuple[str
 
 
 def _infer_up(source: SourceMotion, joints: JointMap) -> tuple[str, tuple[str, ...]]:
+    """The axis that the body stands along in motion, else in its rest pose."""
     if source.up is not None:
         return source.up, ()
     moving = _body_axis(source.positions, joints)
     rest = _body_axis(rest_positions(source)[None], joints)
-    for direction in (moving, rest):
-        axis = int(np.argmax(direction))
-        if direction[axis] > _CLEAR:
-            return _AXIS_NAMES[axis], ()
-    axis = int(np.argmax(moving + rest + np.array([0.0, 0.2, 0.1])))
-    up = _AXIS_NAMES[axis]
-    return up, (f"the up axis is uncertain, since the body hardly stands in this file; {up} was taken",)
+    lying = _clear_axis(rest) if _clear_axis(rest) != _clear_axis(moving) and _lies(source, joints, moving) else None
+    for axis in (lying, _clear_axis(moving), _clear_axis(rest)):
+        if axis is not None:
+            upside_down = axis.startswith("-") and rest[_AXIS_NAMES.index(axis[-1])] > 0.0
+            return axis[-1] if upside_down else axis, ()
+    axis = _AXIS_NAMES[int(np.argmax(moving + rest + np.array([0.0, 0.2, 0.1])))]
+    return axis, (f"the up axis is uncertain, since the body hardly stands in this file; {axis} was taken: see --up",)
+
+
+def _clear_axis(direction: Array) -> str | None:
+    """The axis that a direction (3,) is near to, `-y` for example; None if none."""
+    axis = int(np.argmax(np.abs(direction)))
+    return None if abs(direction[axis]) <= _CLEAR else f"{'-' if direction[axis] < 0.0 else ''}{_AXIS_NAMES[axis]}"
+
+
+def _lies(source: SourceMotion, joints: JointMap, direction: Array) -> bool:
+    """Whether the body, which points along `direction`, travels or is carried along it: it crawls, and does not stand.
+
+    Somebody who stands keeps the lowest joint at one height; the lowest joint of somebody who crawls goes with the body.
+    """
+    heights = source.positions @ direction
+    lowest = np.min(heights[:, list(joints.limbs.values())], axis=1)
+    return float(np.percentile(lowest, 95) - np.percentile(lowest, 5)) > LYING * leg_length(source, joints)
 
 
 def _body_axis(positions: Array, joints: JointMap) -> Array:

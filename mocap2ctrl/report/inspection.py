@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mocap2ctrl.errors import ConfigError
-from mocap2ctrl.files import refuse_existing, write_bytes
+from mocap2ctrl.files import refuse_existing, write_bytes, write_text
 from mocap2ctrl.report.inspection_sheet import Panel, sheet
 from mocap2ctrl.report.page import picture_uri, render_page
 
@@ -59,6 +59,7 @@ class Inspection:
         notes: what was understood, sentences.
         values: more for machines: plain JSON values by name.
         command: that would fit it.
+        files: texts to be edited that are written beside the page, by name; those that are there already stay.
     """
 
     source: str
@@ -77,6 +78,7 @@ class Inspection:
     notes: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     command: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def usable(self) -> bool:
@@ -131,6 +133,9 @@ class Inspection:
         page.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(picture, self.png())
         write_bytes(page, self.html().encode("utf-8"))
+        for name, text in self.files.items():
+            if not (page.parent / name).exists():
+                write_text(page.parent / name, text)
         return page, picture
 
 

@@ -83,12 +83,16 @@ class TestFitInputs:
         run("fit", "folder").refused("folder", "no PNG", "FILE.npz:KEY")
 
     def test_joints_that_cannot_be_mapped_are_listed(self, run: Run, walk_bvh: Path) -> None:
-        """A file whose joints have names that nobody uses: it says which were looked for and which were found."""
-        text = walk_bvh.read_text()
-        for number, word in enumerate(("Hips", "UpLeg", "Leg", "ForeArm", "Arm", "Foot", "ToeBase", "Neck")):
-            text = text.replace(word, f"Bone{number}")
-        Path("bones.bvh").write_text(text)
-        run("fit", "bones.bvh").refused("bones.bvh", "Bone0", "LeftBone1")
+        """A body with one leg: what names do not tell, its shape does not tell either."""
+        lines = walk_bvh.read_text().splitlines()
+        start = next(i for i, line in enumerate(lines) if line.strip() == "JOINT LeftUpLeg")
+        pad = lines[start].index("JOINT")
+        stop = next(i for i, line in enumerate(lines) if i > start and line.rstrip() == " " * pad + "}") + 1
+        legless = [line for line in lines[:start] + lines[stop:]]
+        gone = sum(line.split()[0] == "CHANNELS" and int(line.split()[1]) for line in lines[start:stop] if line.strip())
+        row = next(i for i, line in enumerate(legless) if line.startswith("Frame Time")) + 1
+        Path("leg.bvh").write_text("\n".join([*legless[:row], *(" ".join(r.split()[:-gone]) for r in legless[row:])]))
+        run("fit", "leg.bvh").refused("leg.bvh", "no joint found for left hip", "RightUpLeg", "--joint-map")
 
     def test_a_bvh_cut_short_says_where(self, run: Run, walk_bvh: Path) -> None:
         lines = walk_bvh.read_text().splitlines()

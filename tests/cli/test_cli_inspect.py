@@ -39,7 +39,7 @@ def test_a_motion_is_told_in_words(run: Run, walk_bvh: Path, here: Path) -> None
     assert ran.code == 0, ran.err
     for text in ("bvh", "cm", "up axis", "LeftLeg", "look/index.html", f"mocap2ctrl fit {walk_bvh}"):
         assert text in ran.out
-    assert {file.name for file in Path("look").iterdir()} == {"index.html", "inspect.png"}
+    assert {file.name for file in Path("look").iterdir()} == {"index.html", "inspect.png", "joint-map.toml"}
 
 
 def two_people(path: Path) -> Path:

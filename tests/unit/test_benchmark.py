@@ -117,6 +117,22 @@ def test_fit_and_scaling_measure_commands(capsys: pytest.CaptureFixture[str], mo
         assert ratio.value == pytest.approx(one.value / two.value)
 
 
+@needs_clips
+def test_motion_measures_feet_errors_and_mirrors(capsys: pytest.CaptureFixture[str]) -> None:
+    measured = rows_of(capsys, "motion", "--clips", "humanoid3d_walk", "humanoid3d_crawl")
+    walk = {r.name.split(" | ")[1]: r for r in measured if r.name.startswith("humanoid3d_walk")}
+    crawl = {r.name.split(" | ")[1]: r.value for r in measured if r.name.startswith("humanoid3d_crawl")}
+    assert 1.0 < walk["end effectors, whole"].value < 4.0
+    assert walk["end effectors, by bone"].value < 1.5
+    assert walk["slide"].value < 0.5 < walk["slide before"].value
+    assert walk["height"].value < 1.0 < walk["height before"].value
+    assert walk["beyond limits"].value == 0.0
+    assert walk["mirrored"].value < 1e-4
+    assert walk["time for 10 s"].value is None  # 39 frames do not say
+    assert crawl["slide"] is None
+    assert {r.name.split(" | ")[1] for r in measured if r.name.startswith("median")} == set(walk) - {"time for 10 s"}
+
+
 def test_memory_is_that_of_the_whole_tree() -> None:
     hold = "import time; x = bytearray(150_000_000); time.sleep(0.5)"
     tree = f"import subprocess, sys; {hold.replace('0.5', '0')}; subprocess.run([sys.executable, '-c', {hold!r}])"

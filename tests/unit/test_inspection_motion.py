@@ -40,7 +40,7 @@ def test_own_skeleton_comes_back_in_its_place(own: Inspection, character: Charac
 def test_page_of_a_motion_holds_joints_and_figures(own: Inspection) -> None:
     page = parse(own.html())
     text = " ".join(page.text)
-    for words in ("slide", "LeftLeg", "left knee", "BVH", "Contacts with the ground", "mocap2ctrl fit"):
+    for words in ("slide", "LeftLeg", "left knee", "BVH", "Contacts with the ground", "planted", "mocap2ctrl fit"):
         assert words in text
     assert all(link.startswith("data:image/") for link in page.links)
     assert len(own.figures) == 4
@@ -64,6 +64,11 @@ def test_other_programs_files_are_understood(name: str, unit: str, up: str, trav
     assert seen.fps == pytest.approx(fps, rel=1e-3)
     assert travels is None or seen.travels == travels
     assert seen.values["retarget_error_cm"] < 8.0
+    assert seen.values["limb_error_cm"] < 2.0
+    feet = seen.values["feet"]
+    assert feet["slide_cm_s"] < 1.0
+    assert feet["height_mm"] < 2.0
+    assert all(0.0 <= a <= b <= 3.01 for spans in feet["contacts_s"].values() for a, b in spans)
 
 
 @pytest.mark.parametrize("name", ["bad_merge_conflict"])

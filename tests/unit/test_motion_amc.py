@@ -13,7 +13,7 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.amc import find_skeleton, parse_amc, read_amc
 from mocap2ctrl.motion.asf import parse_asf
-from mocap2ctrl.motion.formats import Stated
+from mocap2ctrl.motion.stated import Stated
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data/amc"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared motion files are not here")

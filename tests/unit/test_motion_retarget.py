@@ -270,12 +270,12 @@ def test_standing_clips_end_standing(character: Character, walk: LoadedMotion):
 @pytest.mark.parametrize(
     ("name", "most_cm"),
     [
-        ("walk", 2.4),
-        ("run", 2.7),
+        ("walk", 2.8),
+        ("run", 2.9),
         ("jump", 3.2),
         ("spinkick", 3.4),
         ("cartwheel", 3.2),
-        ("backflip", 2.9),
+        ("backflip", 3.3),
         ("roll", 5.8),
     ],
 )
@@ -296,7 +296,7 @@ def test_provenance_range_rate_and_cycles(character: Character):
     assert motion.clip.duration_s == pytest.approx(3 * once.clip.duration_s, abs=1 / 60)
     assert motion.clip.root_position[-1, 0] == pytest.approx(3 * once.clip.root_position[-1, 0], rel=0.01)
     assert motion.source_points.shape == (len(motion.clip), 15, 3)
-    assert retarget_error_cm(character, motion) < 2.6
+    assert retarget_error_cm(character, motion) < 2.9
     assert motion.clip.provenance["file"] == "humanoid3d_walk.txt"
     assert len(motion.clip.provenance["sha256"]) == 64
     part = load_motion("humanoid3d_walk", character, time_range=(0.2, 0.6))

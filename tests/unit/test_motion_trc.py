@@ -16,7 +16,6 @@ from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_names import landmarks
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.trc import parse_trc
-from mocap2ctrl.report.inspection_motion import retarget_errors_cm
 from mocap2ctrl.types import Array
 
 BALANCING = Path(__file__).resolve().parents[3] / "shared/data/reference3d/pose2sim_balancing_multiview_0-100.trc"
@@ -100,7 +99,7 @@ def test_pose2sims_file_is_retargeted_well():
     assert (motion.kind, motion.unit, motion.up, motion.clip.fps, len(motion.clip)) == ("trc", "m", "y", 60.0, 100)
     assert motion.warnings == ()
     assert motion.height == pytest.approx(1.68, abs=0.05)
-    errors = retarget_errors_cm(motion, character)
+    errors = motion.joint_errors_cm
     assert set(errors) == {point.name.replace("_", " ") for point in character.evaluation_points}
     assert np.mean([mean for mean, _ in errors.values()]) < 6.0
 
