@@ -18,6 +18,7 @@ SLOW_M_S = (0.3, 0.5)
 """A contact begins below the first speed and ends above the second."""
 LOW_M = (0.02, 0.03)
 """The same for the height above the one at which the joint usually rests."""
+LEVEL_M_S = 0.2
 NEAR_M = 0.06
 """A part of the body's foot that is farther from the ground does not stand, whatever its joint's speed."""
 SHORTEST_S = 0.05
@@ -58,12 +59,17 @@ def body_footfalls(clip: MotionClip, character: Character) -> Masks:
 
 
 def on_ground(standing: Masks, character: Character, positions: Array, orientations: Array, fps: float) -> Masks:
-    """`standing` without the heels and balls that are far from the ground z = 0: feet on a chair, or on each other."""
+    """`standing` without the heels and balls of the body that are far from the ground z = 0, or come down to it or leave it.
+
+    Feet may rest on a chair, or on each other; and a body that was lifted because it is thicker than the source comes down
+    later than the source does.
+    """
     heights = np.stack([sole_heights(sole, positions, orientations) for sole in soles(character)], axis=1)
     near = standing & (np.abs(heights) < NEAR_M)
-    for side in range(2):
-        for part in range(len(PARTS)):
-            near[:, side, part] = _without_blips(near[:, side, part], round(SHORTEST_S * fps))
+    for side, part in np.ndindex(2, len(PARTS)):
+        height = heights[:, side, part, None]
+        level = near[:, side, part] & (speed(height, fps) < LEVEL_M_S)
+        near[:, side, part] = _without_blips(level, round(SHORTEST_S * fps))
     return near
 
 
