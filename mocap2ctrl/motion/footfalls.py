@@ -18,10 +18,11 @@ SLOW_M_S = (0.3, 0.5)
 """A contact begins below the first speed and ends above the second."""
 LOW_M = (0.02, 0.03)
 """The same for the height above the one at which the joint usually rests."""
+LEVEL_M_S = 0.2
 NEAR_M = 0.06
 """A part of the body's foot that is farther from the ground does not stand, whatever its joint's speed."""
 SHORTEST_S = 0.05
-"""Contacts that last less are none, and gaps that last less are no gaps."""
+"""Contacts that last less, or one frame, are none, and gaps that last less are no gaps."""
 RESTING_PERCENTILE = 20.0
 """Of a joint's heights while it is slow: the one at which it rests on the ground. Who boxes stands on the balls for long,
 with heels up, so it is not the usual one; nor the lowest, which noise and sinking feet reach."""
@@ -45,7 +46,7 @@ def footfalls(tracks: Array, possible: Masks, fps: float) -> Masks:
         above = track[:, 2] - np.percentile(resting, RESTING_PERCENTILE)
         begin = (speeds < SLOW_M_S[0]) & (above < LOW_M[0]) & allowed
         stay = (speeds < SLOW_M_S[1]) & (above < LOW_M[1]) & allowed
-        standing[:, side, part] = _without_blips(_held(begin, stay), round(SHORTEST_S * fps))
+        standing[:, side, part] = _without_blips(_held(begin, stay), fps)
     return standing
 
 
@@ -58,12 +59,17 @@ def body_footfalls(clip: MotionClip, character: Character) -> Masks:
 
 
 def on_ground(standing: Masks, character: Character, positions: Array, orientations: Array, fps: float) -> Masks:
-    """`standing` without the heels and balls that are far from the ground z = 0: feet on a chair, or on each other."""
+    """`standing` without the heels and balls of the body that are far from the ground z = 0, or come down to it or leave it.
+
+    Feet may rest on a chair, or on each other; and a body that was lifted because it is thicker than the source comes down
+    later than the source does.
+    """
     heights = np.stack([sole_heights(sole, positions, orientations) for sole in soles(character)], axis=1)
     near = standing & (np.abs(heights) < NEAR_M)
-    for side in range(2):
-        for part in range(len(PARTS)):
-            near[:, side, part] = _without_blips(near[:, side, part], round(SHORTEST_S * fps))
+    for side, part in np.ndindex(2, len(PARTS)):
+        height = heights[:, side, part, None]
+        level = near[:, side, part] & (speed(height, fps) < LEVEL_M_S)
+        near[:, side, part] = _without_blips(level, fps)
     return near
 
 
@@ -81,11 +87,12 @@ def _held(begin: npt.NDArray[np.bool_], stay: npt.NDArray[np.bool_]) -> npt.NDAr
     return held
 
 
-def _without_blips(standing: npt.NDArray[np.bool_], shortest: int) -> npt.NDArray[np.bool_]:
+def _without_blips(standing: npt.NDArray[np.bool_], fps: float) -> npt.NDArray[np.bool_]:
     """Short gaps filled, then short contacts taken out; those that the clip's ends cut off are left alone."""
     cleaned = standing.copy()
-    for value in (True, False):
+    shortest = round(SHORTEST_S * fps)
+    for value, least in ((True, shortest), (False, max(2, shortest))):
         for first, last in spells(cleaned != value):
-            if last - first < shortest and first > 0 and last < len(cleaned):
+            if last - first < least and first > 0 and last < len(cleaned):
                 cleaned[first:last] = value
     return cleaned

@@ -16,7 +16,6 @@ CONTACT_BAND_M = 0.04
 DEEPEST_M = 0.02
 """Penetration that is left alone."""
 STANDING_M_S = 0.4
-STANDING_PERCENTILE = 75.0
 MIN_STANDING = 5
 MIN_STANDING_SHARE = 0.05
 LIFT_SMOOTHING_S = 0.1
@@ -41,8 +40,7 @@ def ground_shift(character: Character, positions: Array, orientations: Array, st
     feet = np.stack([sole_heights(sole, positions, orientations) for sole in soles(character)], axis=1)
     feet = feet[standing & (np.abs(feet - level) < CONTACT_BAND_M)]
     if len(feet) >= MIN_STANDING:
-        # A foot too low is raised by a knee that bends; one too high only by a pelvis that comes down.
-        level = float(np.percentile(feet, STANDING_PERCENTILE))
+        level = float(np.median(feet))
     lowest = np.min(np.delete(heights, [character.segment_index(name) for name in TOES], axis=1), axis=1)
     shift = np.zeros((len(lowest), 3))
     shift[:, 2] = _smooth_lift(level - DEEPEST_M - lowest, fps) - level
