@@ -20,7 +20,7 @@ PELVIS_WIDTH_M, PELVIS_DEPTH_M = 0.24, 0.16
 
 
 def walking(frames: int = 120) -> MotionClip:
-    """The body goes along x and turns a little, all limbs moving and bent."""
+    """The body glides along x, too fast for its feet ever to stand, and turns a little, all limbs moving and bent."""
     character = load_character()
     pose = character.zero_pose()
     t = np.arange(frames) / FPS
@@ -35,7 +35,7 @@ def walking(frames: int = 120) -> MotionClip:
             ("forearm.flexion", 0.8, 0.3),
         ):
             angles[:, character.hinge_names.index(f"{side}_{hinge}")] = mean + sign * size * swing
-    root = pose.root_position + np.stack([1.2 * t, 0.1 * t, 0.02 * np.cos(4.0 * np.pi * t)], axis=-1)
+    root = pose.root_position + np.stack([3.0 * t, 0.1 * t, 0.02 * np.cos(4.0 * np.pi * t)], axis=-1)
     return MotionClip("walking", FPS, root, rotations.yaw(0.3 * t), angles)
 
 
