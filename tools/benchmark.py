@@ -68,7 +68,7 @@ TABLES = {
         tracks.weizmann_tracks, ("sequence", "prior"), clips=weizmann.SEQUENCES, note=tracks.WEIZMANN_NOTE
     ),
     "motion": Table(retargeting.motion, ("file",), clips=retargeting.CLIPS, note=retargeting.NOTE),
-    "accuracy": Table(motions.accuracy, clips=tuple(motions.CASES)),
+    "accuracy": Table(motions.accuracy, ("",), across=True, clips=tuple(motions.CASES), note=motions.NOTE),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
@@ -112,6 +112,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--engine", choices=ENGINES, nargs="+", help="of the tables physics, fit and scaling (default: all)"
     )
     parser.add_argument("--budget", default="default", help="of fits")
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        metavar="NAME=VALUE",
+        help="other settings of the fits of accuracy, video and weizmann: descents=0",
+    )
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds of fits")
     parser.add_argument("--workers", type=int, help="processes (default: all cores)")
     parser.add_argument("--results", type=Path, help="append rows to this file")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.rows import SHARED, Row
+from benchmarks.rows import FALLS, SHARED, Row, measured_before
+from benchmarks.settings import config_of, named
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.strength import directional_torque_limits
-from mocap2ctrl.fit.config import budget
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.types import MotionClip
@@ -53,19 +53,25 @@ CASES = {
         Case("getup_faceup", "humanoid3d_getup_faceup"),
     )
 }
-MAIN_CASES = ("walk", "jump", "cartwheel", "walk-games105")
+MAIN_CASES = ("walk", "jump", "spinkick", "cartwheel", "backflip", "walk-games105")
+NOTE = (
+    "Joint error: 15 joints, all frames, not aligned. No prior, no torque from outside. The paper's clips show the\n"
+    "same kinds of motion, not the same motions. With --results FILE what the file has is not fitted again."
+)
 
 
 def accuracy(options: argparse.Namespace) -> Iterator[Row]:
     """Fits each clip with each seed; the joint error is DESIGN's: 15 joints, all frames, not aligned."""
-    config = budget("quick" if options.quick else options.budget)
+    config = config_of(options)
+    done = measured_before(options.results)
     for name in options.clips or MAIN_CASES:
         case = CASES[name]
         if case.motion.endswith(".bvh") and not Path(case.motion).is_file():
             print(f"{name}: left out, {Path(case.motion).name} is not beside the project", file=sys.stderr)
             continue
         for seed in options.seeds:
-            yield from fit_rows(case, replace(config, seed=seed), options)
+            if (named(name, options), seed) not in done:
+                yield from fit_rows(case, replace(config, seed=seed), options)
 
 
 def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> Iterator[Row]:
@@ -90,9 +96,10 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
     values = {
         "joint error": (evaluation.joint_error_cm, "cm"),
         "root-aligned error": (evaluation.root_aligned_error_cm, "cm"),
-        "fell at": (evaluation.fell_at_s, "s"),
+        FALLS: (float(evaluation.fell), ""),
         "states a second": (len(controller.states) / result.capture.reference.duration_s, "1/s"),
         "core time": (outcome.core_s / 60.0, "min"),
+        "the paper, same kind of motion": (case.paper_cm, "cm"),
         "wall time": (outcome.wall_s / 60.0, "min"),
         "evaluations": (float(outcome.evaluations), ""),
         "peak hip torque": (float(torques[:, hips].max()), "N m"),
@@ -101,7 +108,7 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
         "steps beyond human strength": (100.0 * float(beyond.any(axis=1).mean()), "%"),
     }
     for what, (value, unit) in values.items():
-        yield Row(f"{case.name} {what}", result.capture.engine_name, value, unit, config.seed)
+        yield Row(f"{named(case.name, options)} | {what}", result.capture.engine_name, value, unit, config.seed)
 
 
 def reference(case: Case, character: Character) -> MotionClip:

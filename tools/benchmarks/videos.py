@@ -14,8 +14,9 @@ from typing import Any
 import render_video
 
 from benchmarks.rows import CACHE, FALLS, PROJECT, Row
+from benchmarks.settings import config_of, named
 from mocap2ctrl import api
-from mocap2ctrl.fit.config import FitConfig, budget
+from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.run import cpu_seconds
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 
@@ -65,7 +66,7 @@ CASES = {
 
 def video(options: argparse.Namespace) -> Iterator[Row]:
     """Fits each video with each seed."""
-    config = budget("quick" if options.quick else options.budget)
+    config = config_of(options)
     for case, file in filmed(options.clips or CASES):
         for seed in options.seeds:
             yield from _case_rows(case, file, replace(config, seed=seed, method=case.method), options)
@@ -103,7 +104,7 @@ def _case_rows(case: Case, file: Path, config: FitConfig, options: argparse.Name
         "the paper's core time": (PAPER_CORE_MIN if case.paper_cm else None, "min"),
     }
     for what, (value, unit) in values.items():
-        yield Row(f"{case.name} | {what}", engine, value, unit, config.seed)
+        yield Row(f"{named(case.name, options)} | {what}", engine, value, unit, config.seed)
 
 
 Values = dict[str, tuple[float | None, str]]

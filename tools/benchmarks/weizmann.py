@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from benchmarks.rows import SHARED, Row, measured_before
+from benchmarks.settings import config_of
 from benchmarks.videos import measured
-from mocap2ctrl.fit.config import budget
 
 MASKS = SHARED / "silhouettes" / "weizmann_dev_4actors.npz"
 FPS = 25.0
@@ -33,7 +33,7 @@ def weizmann(options: argparse.Namespace) -> Iterator[Row]:
     if not MASKS.is_file():
         print(f"weizmann: left out, {MASKS.name} is not beside the project", file=sys.stderr)
         return
-    config = budget("quick" if options.quick else options.budget)
+    config = config_of(options)
     done = measured_before(options.results)
     for name in options.clips or SEQUENCES:
         for seed in options.seeds:
