@@ -103,7 +103,8 @@ def test_every_file_is_what_it_says(fitted: Fitted, character: Character) -> Non
     assert motion.duration_s == pytest.approx(0.5, abs=0.01)
     bvh = load_motion(folder / "motion.bvh", character)
     assert len(bvh.clip) == len(motion)
-    assert points_of(bvh.clip, character) == pytest.approx(points_of(motion, character), abs=0.03)
+    # read back as a motion file: its feet are planted, which moves knees most
+    assert points_of(bvh.clip, character) == pytest.approx(points_of(motion, character), abs=0.06)
     with av.open(str(folder / "overlay.mp4")) as video:
         assert sum(1 for _ in video.decode(video=0)) > 5
     report = (folder / "report.html").read_text()

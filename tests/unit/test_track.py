@@ -109,7 +109,7 @@ def test_derivatives_of_points(character: Character, walk: MotionClip):
 
 
 def test_gradient_of_the_energy(evidence: Evidence, walk: MotionClip):
-    window, path, body = evidence.window(0, 4), shaken(poses(walk).part(0, 4), 0.05), np.array([1.1, 0.97, 1.03, 1.02])
+    window, path, body = evidence.window(0, 4), shaken(poses(walk).part(0, 4), 0.06), np.array([1.1, 0.97, 1.03, 1.02])
     belief = belief_at(window, path, body)
 
     def energy(step: Array, growth: Array) -> float:
