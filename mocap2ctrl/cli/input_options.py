@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, number
-from mocap2ctrl.motion.formats import KINDS_TEXT
+from mocap2ctrl.motion.kinds import KINDS_TEXT
 
 UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
 INPUT_HELP = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mocap2ctrl.cli.input_options import add_correction_arguments
 from mocap2ctrl.cli.options import add_json, note, number, print_json
-from mocap2ctrl.motion.formats import KINDS_TEXT
+from mocap2ctrl.motion.kinds import KINDS_TEXT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
-from mocap2ctrl.motion.formats import KINDS_TEXT, MOTION_SUFFIXES
+from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.own_npz import is_motion_archive
 from mocap2ctrl.motion.stated import Stated

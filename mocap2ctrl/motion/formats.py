@@ -1,8 +1,8 @@
-"""The kinds of motion files, once: how each is told by its content, who reads it, what it is called in help and errors."""
+"""The readers of motion files: how each kind is told by its content, and who reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from mocap2ctrl.motion.amc import looks_like_amc, read_amc
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.c3d import looks_like_c3d, parse_c3d
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic
+from mocap2ctrl.motion.kinds import KINDS, KINDS_TEXT, MotionKind
 from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.motion.source import SourceMotion
@@ -26,22 +27,14 @@ HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class MotionFormat:
-    """One kind of motion file.
+class Reader:
+    """How one kind of motion file is read.
 
     Attributes:
-        kind: as `SourceMotion.format` and `inspect --json` call it.
-        title: what people call it.
-        suffixes: of its files, in lower case; for help texts; the content decides.
-        sign: by what the content is recognised, for error messages.
         recognises: whether a file's first bytes are of this kind.
         read: (content, path, what the user states) to the motion; raises MotionFileError.
     """
 
-    kind: str
-    title: str
-    suffixes: tuple[str, ...]
-    sign: str
     recognises: Callable[[bytes], bool]
     read: Callable[[bytes, Path, Stated], SourceMotion]
 
@@ -50,56 +43,23 @@ def _begins_with(word: str) -> Callable[[bytes], bool]:
     return lambda head: decoded(head).lstrip()[: len(word)].upper() == word.upper()
 
 
-FORMATS: tuple[MotionFormat, ...] = (
-    MotionFormat(
-        "bvh",
-        "BVH",
-        (".bvh",),
-        "begins with HIERARCHY",
-        _begins_with("HIERARCHY"),
-        lambda data, file, stated: parse_bvh(decoded(data), str(file), file.stem),
+READERS: Mapping[str, Reader] = {
+    "bvh": Reader(_begins_with("HIERARCHY"), lambda data, file, stated: parse_bvh(decoded(data), str(file), file.stem)),
+    "amc": Reader(
+        looks_like_amc, lambda data, file, stated: read_amc(decoded(data), file, stated.skeleton, stated.fps)
     ),
-    MotionFormat(
-        "amc",
-        "Acclaim",
-        (".amc",),
-        "begins with :FULLY-SPECIFIED or :DEGREES; its .asf lies beside it",
-        looks_like_amc,
-        lambda data, file, stated: read_amc(decoded(data), file, stated.skeleton, stated.fps),
+    "c3d": Reader(looks_like_c3d, lambda data, file, stated: body_of(parse_c3d(data, str(file), file.stem))),
+    "trc": Reader(
+        _begins_with("PathFileType"), lambda data, file, stated: body_of(parse_trc(decoded(data), str(file), file.stem))
     ),
-    MotionFormat(
-        "c3d",
-        "C3D",
-        (".c3d",),
-        "its second byte is 0x50",
-        looks_like_c3d,
-        lambda data, file, stated: body_of(parse_c3d(data, str(file), file.stem)),
+    "deepmimic": Reader(
+        _begins_with("{"), lambda data, file, stated: parse_deepmimic(decoded(data), str(file), file.stem)
     ),
-    MotionFormat(
-        "trc",
-        "TRC",
-        (".trc",),
-        "begins with PathFileType",
-        _begins_with("PathFileType"),
-        lambda data, file, stated: body_of(parse_trc(decoded(data), str(file), file.stem)),
+    "npz": Reader(
+        lambda head: head.startswith(b"PK\x03\x04"), lambda data, file, stated: read_own_npz(file, file.stem)
     ),
-    MotionFormat(
-        "deepmimic",
-        "DeepMimic",
-        (".txt", ".json"),
-        "JSON that begins with '{'",
-        _begins_with("{"),
-        lambda data, file, stated: parse_deepmimic(decoded(data), str(file), file.stem),
-    ),
-    MotionFormat(
-        "npz",
-        "mocap2ctrl's motion.npz",
-        (".npz",),
-        "a NumPy archive with hinge_names",
-        lambda head: head.startswith(b"PK\x03\x04"),
-        lambda data, file, stated: read_own_npz(file, file.stem),
-    ),
-)
+}
+"""By `MotionKind.kind`, in whose order they are asked."""
 
 _EXPORT = "export the motion as BVH, for example from Blender"
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
@@ -110,11 +70,6 @@ _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b":version", "an Acclaim skeleton without motion; give the .amc"),
     (b"\x80", f"a pickle, which is never opened; {_EXPORT}"),
 )
-
-TITLES = {entry.kind: entry.title for entry in FORMATS}
-MOTION_SUFFIXES = frozenset(suffix for entry in FORMATS for suffix in entry.suffixes)
-KINDS_TEXT = ", ".join(f"{entry.title} ({', '.join(entry.suffixes)})" for entry in FORMATS)
-"""For help texts and errors."""
 
 
 def find_motion(path: Path | str) -> Path:
@@ -154,24 +109,24 @@ def read_bytes(file: Path) -> bytes:
         raise MotionFileError(f"{file}: cannot be read ({error.strerror or error})") from error
 
 
-def format_of(data: bytes, file: Path) -> MotionFormat:
+def kind_of(data: bytes, file: Path) -> MotionKind:
     """Which kind of motion file this is: by its content, and only where that says nothing by its name.
 
     Raises:
         MotionFileError: no kind that can be read; says which can.
     """
     head = data[:HEAD_BYTES]
-    for entry in FORMATS:
-        if entry.recognises(head):
+    for entry in KINDS:
+        if READERS[entry.kind].recognises(head):
             return entry
     start = b"".join(line for line in head.lstrip().splitlines(keepends=True) if not line.startswith(b"#"))
     for magic, what in _FOREIGN:
         if start.startswith(magic):
             raise MotionFileError(f"{file}: is {what}")
-    for entry in FORMATS:
+    for entry in KINDS:
         if file.suffix.lower() == f".{entry.kind}":  # a .txt may be anything
             return entry
-    signs = "; ".join(f"{entry.title} ({entry.sign})" for entry in FORMATS)
+    signs = "; ".join(f"{entry.title} ({entry.sign})" for entry in KINDS)
     raise MotionFileError(f"{file}: not a motion file; allowed are {signs}")
 
 
@@ -181,4 +136,4 @@ def parse_motion(data: bytes, file: Path, stated: Stated = NOTHING_STATED) -> So
     Raises:
         MotionFileError: no motion can be read from it; says why.
     """
-    return format_of(data, file).read(data, file, stated)
+    return READERS[kind_of(data, file).kind].read(data, file, stated)

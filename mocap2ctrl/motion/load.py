@@ -52,7 +52,7 @@ class LoadedMotion:
         clip: at the file's rate unless another was asked for.
         source_points: (T, E, 3) the source's joints at the character's evaluation points, scaled into our world,
             metres; NaN where it has no such joint.
-        kind: of file, as in `formats.FORMATS`.
+        kind: of file, as in `kinds.KINDS`.
         unit: of the file: m, cm, inch, cmu (1/0.45 inch), …
         unit_m: its metres.
         up: the file's up axis: x, y, z, or a negative one, `-y`.
@@ -109,7 +109,7 @@ def load_motion(
     """Reads a motion file and retargets it.
 
     Args:
-        path: a motion file of any kind in `formats.FORMATS`, or the bare name of a DeepMimic clip in
+        path: a motion file of any kind in `kinds.KINDS`, or the bare name of a DeepMimic clip in
             pybullet_data (`humanoid3d_walk`).
         character: who shall move.
         fps: rate of the clip; the file's own if not given.

@@ -23,7 +23,7 @@ class SourceMotion:
         positions: (T, N, 3) world positions.
         orientations: (T, N, 4) world orientations, quaternions wxyz; a tip has its parent's.
         fps: frames a second; NaN where the file's own rate cannot be true.
-        format: kind of file, as in `formats.FORMATS`.
+        format: kind of file, as in `kinds.KINDS`.
         loop: one period of a cyclic motion; the last frame repeats the first, carried on.
         up: the file's up axis where its format states it, else None.
         unit_m: metres a unit where the format states it, else None.

@@ -10,9 +10,9 @@ import numpy as np
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.motion.feet import Feet
-from mocap2ctrl.motion.formats import TITLES
 from mocap2ctrl.motion.in_place import Belt
 from mocap2ctrl.motion.joint_map import FILE_NAME
+from mocap2ctrl.motion.kinds import TITLES
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.report.ground import Image, background

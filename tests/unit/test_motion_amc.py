@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.amc import find_skeleton, parse_amc, read_amc
 from mocap2ctrl.motion.asf import parse_asf
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.stated import Stated
 
 DATA = Path(__file__).resolve().parents[3] / "shared/data/amc"

@@ -14,7 +14,8 @@ from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.fit.inputs import is_video_input
 from mocap2ctrl.motion import load_motion
-from mocap2ctrl.motion.formats import FORMATS, KINDS_TEXT, MAX_BYTES, find_motion, format_of, read_bytes
+from mocap2ctrl.motion.formats import MAX_BYTES, READERS, find_motion, kind_of, read_bytes
+from mocap2ctrl.motion.kinds import KINDS, KINDS_TEXT
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.types import MotionClip
@@ -43,7 +44,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_kind_is_in_the_text_for_users():
-    for entry in FORMATS:
+    assert list(READERS) == [entry.kind for entry in KINDS]
+    for entry in KINDS:
         assert entry.title in KINDS_TEXT
         assert all(suffix in KINDS_TEXT for suffix in entry.suffixes)
 
@@ -58,7 +60,7 @@ def test_every_kind_is_in_the_text_for_users():
     ],
 )
 def test_the_content_tells_the_kind_whatever_the_name(start: bytes, kind: str):
-    assert format_of(start, Path("clip.dat")).kind == kind
+    assert kind_of(start, Path("clip.dat")).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_the_content_tells_the_kind_whatever_the_name(start: bytes, kind: str):
 )
 def test_what_cannot_be_read_is_named(start: bytes, cause: str):
     with pytest.raises(MotionFileError, match=cause):
-        format_of(start, Path("clip.dat"))
+        kind_of(start, Path("clip.dat"))
 
 
 def test_a_folder_and_an_absent_file_are_refused(tmp_path: Path):

@@ -13,13 +13,13 @@ from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion import LoadedMotion, load_motion
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.clips import mirror, velocities
 from mocap2ctrl.motion.contacts import foot_contacts
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.hinges import hinge_angles
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, point_jacobian, reach
+from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.types import MotionClip
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "bvh"

@@ -10,8 +10,8 @@ from bodies_in_points import joints, markers, trc_text, up_axis, walking
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.formats import parse_motion
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_names import landmarks
 from mocap2ctrl.motion.source import SourceMotion
