@@ -17,10 +17,10 @@ from mutations import MOST_BYTES, SLOWEST_S, peak_bytes, survive
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.deepmimic import parse_deepmimic
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.text import decoded

@@ -13,10 +13,10 @@ from scipy.spatial.transform import Rotation
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError, MotionFileError
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
 from mocap2ctrl.motion.clips import mirror
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.stated import Stated

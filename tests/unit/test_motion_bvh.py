@@ -14,10 +14,10 @@ from mocap2ctrl.character import load_character
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh import parse_bvh, read_bvh
 from mocap2ctrl.motion.bvh_writer import joint_name, write_bvh
 from mocap2ctrl.motion.calibration import calibration_frames
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.names import map_joints
 from mocap2ctrl.motion.stated import Stated
 from mocap2ctrl.motion.units import infer_scale

@@ -11,10 +11,10 @@ from bodies_in_points import joints, markers, up_axis, walking, write_c3d
 
 from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.c3d import parse_c3d
 from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.motion.formats import parse_motion
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.marker_body import body_of
 from mocap2ctrl.motion.marker_track import bridged
 from mocap2ctrl.motion.source import SourceMotion

@@ -12,12 +12,12 @@ from test_motion_in_place import FPS, SPEED_M_S, stilts
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.clips import close_loop, repeat, velocities
 from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.footfalls import body_footfalls
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.types import MotionClip
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bvh"

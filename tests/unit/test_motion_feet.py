@@ -13,12 +13,12 @@ from test_motion_in_place import SPEED_M_S, stilts
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import clip_frames, clip_points, lowest_points, segment_frames
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion import LoadedMotion, load_motion
 from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.foot_paths import BLEND_S, foot_path
 from mocap2ctrl.motion.footfalls import body_footfalls, footfalls, spells
+from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.planting import plant
 from mocap2ctrl.motion.toes import bent_toes
 from mocap2ctrl.types import Array, MotionClip

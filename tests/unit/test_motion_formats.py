@@ -13,9 +13,9 @@ from mocap2ctrl.character import load_character
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.fit.inputs import is_video_input
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.formats import MAX_BYTES, READERS, find_motion, kind_of, read_bytes
 from mocap2ctrl.motion.kinds import KINDS, KINDS_TEXT
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.motion.own_npz import read_own_npz
 from mocap2ctrl.types import MotionClip

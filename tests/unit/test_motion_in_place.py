@@ -13,9 +13,9 @@ from mocap2ctrl import api
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion import load_motion
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.types import MotionClip
 
 SPEED_M_S = 1.2

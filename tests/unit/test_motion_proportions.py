@@ -13,8 +13,8 @@ from test_motion_retarget import made_up_walk
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import lowest_points, segment_frames
 from mocap2ctrl.character.model import parse_character
-from mocap2ctrl.motion import LoadedMotion, load_motion
 from mocap2ctrl.motion.bvh_writer import write_bvh
+from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.types import Array, MotionClip
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
