@@ -76,7 +76,6 @@ class TestRefused:
             (("--camera", "stroll.toml"), "--camera"),
             (("--background", "b.jpg"), "--background"),
             (("--allow-ground",), "--allow-ground"),
-            (("--belt", "2.5"), "--belt"),
             (("--reference", "stroll.truth.npz"), "--reference"),
             (("--method", "growth"), "growth"),
         ],
