@@ -209,6 +209,7 @@ def fit(
         run["allow_ground"] = allow_ground
     folder = Path(output) if output is not None else Path("captures") / input_name(source)
     job = Job(source, folder, character, config, run, workers or default_workers(), resume, overwrite)
+    job.keep(source, reference, camera, background, keypoints, joint_map, skeleton)
     begin = _begin_video if seen else _begin_motion
     with open_crew(workers, scheduler) as crew:  # before the long work: a cluster that cannot be used is told at once
         capture, loaded = begin(job, options, on_input, on_preparation)

@@ -36,6 +36,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def is_partial(path: Path) -> bool:
+    """Whether a file is what a process that died in `replacing` has left."""
+    return path.name.startswith(".") and path.stem.endswith(".part")
+
+
 def refuse_existing(*paths: Path, overwrite: bool) -> None:
     """Whether files can be written where they are wanted.
 

@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:  # here, and not when the interpreter ends, where nobody could answer for it
             if sys.stdout is not None:  # None where the shell has closed it
                 sys.stdout.flush()
-    except KeyboardInterrupt:  # while the command was being loaded
+    except (KeyboardInterrupt, ImportError) as error:  # while the command was being loaded
+        if not _interrupted(error):
+            raise
         print("mocap2ctrl: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
@@ -84,7 +86,9 @@ def _run(given: Sequence[str]) -> int:
             f"{error.object}: has bytes that are not UTF-8; rename it" if isinstance(error, UnicodeEncodeError) else ""
         )
         return fail(name or str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ImportError) as error:
+        if not _interrupted(error):
+            raise
         resumable = "; if its folder is there, go on with --resume" if options.command == "fit" else ""
         return fail(f"interrupted{resumable}", INTERRUPTED)
     except BrokenPipeError:
@@ -92,6 +96,13 @@ def _run(given: Sequence[str]) -> int:
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         return fail(f"{what}{error.strerror or error}", FAILED)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: a library in C that is interrupted while it loads says that it cannot be imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _axes_joined(given: Sequence[str]) -> list[str]:

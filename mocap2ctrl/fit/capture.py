@@ -18,7 +18,7 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.control.file import load_controller, save_controller
 from mocap2ctrl.errors import CaptureError, ConfigError
-from mocap2ctrl.files import write_text
+from mocap2ctrl.files import is_partial, write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
 from mocap2ctrl.fit.lock import IN_USE, in_use
 from mocap2ctrl.fit.target_file import Target, load_target, save_target
@@ -48,6 +48,9 @@ JOURNAL = CHECKPOINT / "journal.bin"
 CONFIG_FORMAT = 2
 OLD_CONFIG_FORMAT = 1
 """Called the markers' weight `likelihood`."""
+
+BEGINNING = {CHECKPOINT.name, PRIOR, CAMERA, CHARACTER, CONFIG, LOG}
+"""What is written before a folder is a capture."""
 
 GROWTH_VARIANCE = 0.99
 """Share of the variance that target poses keep in growth from silhouettes alone; the paper's 95 % lose 5 to 14 cm."""
@@ -210,7 +213,16 @@ def _empty(folder: Path) -> None:
 
 def holds_capture(folder: Path) -> bool:
     """Whether a fit has written here; other programs call their settings `config.toml` too, and nobody's folder is emptied."""
-    return (folder / CONFIG).exists() and any((folder / name).exists() for name in (CHARACTER, TARGET, CONTROLLER))
+    written = (folder / CONFIG).exists() and any((folder / name).exists() for name in (CHARACTER, TARGET, CONTROLLER))
+    return written or _just_begun(folder)
+
+
+def _just_begun(folder: Path) -> bool:
+    """A fit that died at once leaves a checkpoint, and perhaps the first files of a capture, but nothing else."""
+    if not (folder / CHECKPOINT).is_dir():
+        return False
+    names = {entry.name for entry in folder.iterdir() if not is_partial(entry)}
+    return names <= BEGINNING and all(entry.name == JOURNAL.name for entry in (folder / CHECKPOINT).iterdir())
 
 
 def save_begun(folder: Path, character: Character, config: FitConfig, run: Mapping[str, Any]) -> None:

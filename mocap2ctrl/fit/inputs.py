@@ -132,6 +132,17 @@ class Job:
                 f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
             )
 
+    def keep(self, *inputs: object) -> None:
+        """Whether files that are to be read, the paths among `inputs`, are safe from `overwrite`, which empties the folder.
+
+        Raises:
+            CaptureError: one lies in the folder.
+        """
+        for given in inputs if self.overwrite else ():
+            file = Path(given) if isinstance(given, str | Path) else None
+            if file is not None and file.exists() and self.folder.resolve() in file.resolve().parents:
+                raise CaptureError(f"{given}: lies in {self.folder}, which --overwrite empties; choose another -o")
+
     def make_room(self) -> None:
         """The folder. Not before the input is known to be good: a bad one overwrites nothing."""
         self.check_folder()

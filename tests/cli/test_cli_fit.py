@@ -199,6 +199,25 @@ def test_overwrite_replaces_a_capture(capture: Path, walk_bvh: Path, run: Run) -
     assert (capture / "controller.json").read_bytes() != old
 
 
+@pytest.mark.parametrize("name", ["motion.npz", "motion.bvh"])
+def test_overwrite_does_not_empty_the_folder_of_its_own_input(capture: Path, run: Run, name: str) -> None:
+    before = contents(capture)
+    run("fit", capture / name, "-o", capture, "--overwrite", "--budget", "tiny").refused(name, "--overwrite empties")
+    assert contents(capture) == before
+
+
+def test_a_full_disk_at_once_is_resumed(walk_bvh: Path, tmp_path: Path, run: Run) -> None:
+    """Not even the first file of the capture fits."""
+    arguments = ("fit", walk_bvh, "-o", tmp_path / "c", "--budget", "tiny", "--workers", 1, "--time-range", 0, 0.2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, hard))
+    try:
+        assert run(*arguments).code == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert run(*arguments, "--resume").code == 0
+
+
 def test_a_full_disk_is_one_line_and_the_fit_can_go_on(capture: Path, walk_bvh: Path, run: Run) -> None:
     """No file may grow beyond 2 kB, as on a disk that is full: what there was is intact, and --resume goes on."""
     (capture / "controller.json").unlink()

@@ -73,6 +73,29 @@ def test_ctrl_c_promises_a_resume_only_where_there_is_one(
     assert ("--resume" in ran.err) == resumable
 
 
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_ctrl_c_while_a_library_in_c_is_loaded(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """MuJoCo's modules make an ImportError of it."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise ImportError("initialization failed") from error
+
+    monkeypatch.setattr(api, "load", interrupt)
+    monkeypatch.setattr(api, "fit", interrupt)
+    assert run(command, "walk").code == 130
+
+    def missing(*_: object, **__: object) -> None:
+        raise ImportError("No module named mujoco")
+
+    monkeypatch.setattr(api, "load", missing)
+    monkeypatch.setattr(api, "fit", missing)
+    with pytest.raises(ImportError, match="mujoco"):
+        run(command, "walk")
+
+
 def test_simulate_refuses_a_file_as_its_output_folder(run: Run, capture: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     run("simulate", capture, "--no-video", "-o", tmp_path / "file").refused("is a file")

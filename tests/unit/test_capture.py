@@ -122,6 +122,28 @@ class TestPrepareFolder:
         prepare_folder(Path(), resume=False, overwrite=True)
         assert [p.name for p in folder.iterdir()] == ["checkpoint"]
 
+    @pytest.mark.parametrize(
+        "left", [(), ("checkpoint/journal.bin",), ("checkpoint/journal.bin", "prior.npz", ".character.41.part.toml")]
+    )
+    def test_what_a_fit_that_died_at_once_has_left_is_a_capture(self, tmp_path: Path, left: tuple[str, ...]) -> None:
+        prepare_folder(tmp_path, resume=False, overwrite=False)
+        for name in left:
+            (tmp_path / name).touch()
+        with pytest.raises(CaptureError, match=r"--resume.*--overwrite"):
+            prepare_folder(tmp_path, resume=False, overwrite=False)
+        prepare_folder(tmp_path, resume=True, overwrite=False)
+        assert all((tmp_path / name).exists() for name in left)
+        prepare_folder(tmp_path, resume=False, overwrite=True)
+        assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]
+
+    @pytest.mark.parametrize("other", ["notes.txt", "checkpoint/epoch_3.pt"])
+    def test_somebody_else_s_checkpoint_is_none_of_ours(self, tmp_path: Path, other: str) -> None:
+        (tmp_path / "checkpoint").mkdir()
+        (tmp_path / other).write_text("theirs")
+        with pytest.raises(CaptureError, match="no capture"):
+            prepare_folder(tmp_path, resume=False, overwrite=True)
+        assert (tmp_path / other).read_text() == "theirs"
+
     @pytest.mark.parametrize("name", ["notes.txt", "config.toml"])
     def test_never_empties_a_folder_that_is_no_capture(self, tmp_path: Path, name: str) -> None:
         """Other programs call their settings config.toml too."""
