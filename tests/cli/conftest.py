@@ -104,7 +104,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def tiny_budget() -> Iterator[None]:
     """A budget called `tiny`, for fits of a second, and tracks of a second."""
     tracking = TrackConfig(candidates=8, headings=4, hypotheses=2, explored=1, finished=1, rounds=1, moves=1)
-    tiny = replace(config.budget("quick"), generations=4, tracking=tracking)
+    tiny = replace(config.budget("quick"), generations=4, descents=1, tracking=tracking)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(config.BUDGETS, "tiny", tiny)  # type: ignore[arg-type]
         yield

@@ -27,7 +27,7 @@ import sys
 from dataclasses import replace
 from mocap2ctrl.cli.main import main
 from mocap2ctrl.fit import config
-config.BUDGETS["tiny"] = replace(config.budget("quick"), generations={GENERATIONS}, stage_s=0.1)
+config.BUDGETS["tiny"] = replace(config.budget("quick"), generations={GENERATIONS}, descents=2, stage_s=0.1)
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -77,7 +77,9 @@ def alive(pid: int) -> bool:
 @pytest.fixture(autouse=True)
 def _same_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `PROGRAM` calls tiny, in this process too."""
-    monkeypatch.setitem(config.BUDGETS, "tiny", replace(config.budget("quick"), generations=GENERATIONS, stage_s=0.1))  # type: ignore[arg-type]
+    monkeypatch.setitem(
+        config.BUDGETS, "tiny", replace(config.budget("quick"), generations=GENERATIONS, descents=2, stage_s=0.1)
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

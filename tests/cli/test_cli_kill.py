@@ -16,7 +16,7 @@ from mocap2ctrl.fit import config
 from mocap2ctrl.fit.problem import Spreads
 
 PATIENCE_S = 100.0
-SETTINGS = {"generations": 15, "stage_s": 0.1, "spreads": Spreads(velocity=20.0)}
+SETTINGS = {"generations": 15, "descents": 2, "stage_s": 0.1, "spreads": Spreads(velocity=20.0)}
 """Of which some simulations diverge."""
 
 PROGRAM = """

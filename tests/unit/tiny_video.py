@@ -65,7 +65,9 @@ def walk_prior(character: Character) -> PosePrior:
 
 def tiny_config(**settings: Any) -> FitConfig:
     """Few generations, a tracker that hardly tries, weights for video."""
-    return video_config(replace(budget("quick"), **{"generations": 3, "tracking": TINY_TRACKING, **settings}))
+    return video_config(
+        replace(budget("quick"), **{"generations": 3, "descents": 1, "tracking": TINY_TRACKING, **settings})
+    )
 
 
 def new_folder(folder: Path) -> Path:
