@@ -1,4 +1,4 @@
-"""Plays what `mocap2ctrl export-mjcf` wrote, with nothing but MuJoCo and NumPy.
+"""Plays the .xml that `mocap2ctrl convert` or `mocap2ctrl export-mjcf` wrote, with nothing but MuJoCo.
 
     python play_mjcf.py walk.xml              in MuJoCo's viewer, over and over
     python play_mjcf.py walk.xml --headless   prints where the head and the lowest foot are
@@ -8,7 +8,6 @@ import sys
 import time
 
 import mujoco
-import numpy as np
 
 
 def play(path: str) -> None:
@@ -31,9 +30,8 @@ def tell(path: str) -> None:
     """Prints a line a keyframe: time, the head's place, the height of the lower foot's joint."""
     model = mujoco.MjModel.from_xml_path(path)
     data = mujoco.MjData(model)
-    motion = np.load(path.removesuffix(".xml") + ".npz", allow_pickle=False)  # the same numbers as arrays
-    for key, seconds in enumerate(motion["time"]):
-        data.qpos, data.qvel = motion["qpos"][key], motion["qvel"][key]
+    for key, seconds in enumerate(model.key_time):
+        data.qpos, data.qvel = model.key_qpos[key], model.key_qvel[key]
         mujoco.mj_forward(model, data)
         x, y, z = data.body("head").xpos
         foot = min(data.body(f"{side}_foot").xpos[2] for side in ("left", "right"))

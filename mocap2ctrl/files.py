@@ -41,15 +41,15 @@ def is_partial(path: Path) -> bool:
     return path.name.startswith(".") and path.stem.endswith(".part")
 
 
-def refuse_existing(*paths: Path, overwrite: bool) -> None:
-    """Whether files can be written where they are wanted.
+def refuse_existing(*paths: Path, overwrite: bool, option: str = "-o") -> None:
+    """Whether files can be written where they are wanted, which `option` says.
 
     Raises:
         ConfigError: one is there already, and may not be replaced, or is a folder.
     """
     for path in paths:
         if path.is_dir() or (path.exists() and not overwrite):
-            raise ConfigError(f"{path}: exists already; use --overwrite or another -o")
+            raise ConfigError(f"{path}: exists already; use --overwrite or another {option}")
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

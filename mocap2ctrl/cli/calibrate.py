@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.cli.options import add_json, given, note, number, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.character.model import Character
@@ -38,7 +38,7 @@ DOUBTFUL = 0.06
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("video", metavar="VIDEO", help="a video by a still camera")
+    parser.add_argument("video", metavar="VIDEO", type=given, help="a video by a still camera")
     parser.add_argument("--points", metavar="FILE", help="joints and places with their pixels, instead of clicking")
     parser.add_argument(
         "--time", type=number(0.0, 1e6), default=0.0, metavar="S", help="second to click in (default: 0)"

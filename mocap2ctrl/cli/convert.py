@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
-from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, given, note, number, print_json, whole
 
 EPILOG = """examples:
   mocap2ctrl convert captures/walk -o walk.glb                  what the controller does, skinned, for Blender, Unity, Unreal
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
+        type=given,
         help="a motion file, a motion.npz, the name of a clip in pybullet_data, or a capture: what its controller does now",
     )
     parser.add_argument(
@@ -36,9 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75; a capture's or .npz's own)"
     )
-    add_time_arguments(parser, "motion", "frames a second (default: the input's own)")
+    add_time_arguments(
+        parser,
+        "motion",
+        "frames a second (default: the input's own); a loop gets the nearest rate that divides its period evenly. Of a motion file "
+        "whose own rate cannot be true, or that holds none, as an .amc, it is the rate",
+    )
     add_correction_arguments(parser.add_argument_group("for motion files"))
-    parser.add_argument("--cycles", type=whole(1, 1000), default=1, metavar="N", help="repeat a loop N times")
+    parser.add_argument(
+        "--cycles",
+        type=whole(1, 1000),
+        default=1,
+        metavar="N",
+        help="repeat a loop, or the best cycle of a motion file that is none, N times (default: 1)",
+    )
     parser.add_argument("--mirror", action="store_true", help="exchange left and right")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     add_json(parser)

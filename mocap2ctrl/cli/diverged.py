@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mocap2ctrl.fit.divergence import Divergence, DivergenceReplay
     from mocap2ctrl.types import MotionClip
 
-OTHERS = ("seconds", "push", "torque_limit", "engine")
+OTHERS = ("seconds", "push", "push_at", "push_for", "torque_limit", "engine", "motion")
 """Options that a simulation which is to be the same cannot have."""
 
 
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.fit.capture import check_place, holds_capture
 
     for name in OTHERS:
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, []):
             raise ConfigError(f"--diverged simulates the same again; leave --{name.replace('_', '-')} out")
     capture = Path(options.capture)
     folder = Path(options.output) if options.output else capture / "simulations" / f"diverged_{options.diverged}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.options import add_json, note, print_json
+from mocap2ctrl.cli.options import add_json, given, note, print_json
 
 ROWS = (
     ("joint error", "joint_error_cm", "cm"),
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "example:\n  mocap2ctrl evaluate captures/walk\n  mocap2ctrl evaluate captures/walk --reference walk.truth.npz"
     )
-    parser.add_argument("capture", metavar="CAPTURE", help="a folder that mocap2ctrl fit has written")
+    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
     parser.add_argument(
         "--reference",
         metavar="FILE",

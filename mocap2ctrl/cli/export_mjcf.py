@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.cli.options import add_json, given, note, number, print_json
 
 EPILOG = """examples:
   mocap2ctrl export-mjcf captures/walk
@@ -15,7 +15,7 @@ EPILOG = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("capture", metavar="CAPTURE", help="a folder that mocap2ctrl fit has written")
+    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
     parser.add_argument(
         "-o",
         "--output",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mocap2ctrl.cli.options import add_person, add_slowmo, number
+from mocap2ctrl.cli.options import add_person, add_slowmo, given, number
 from mocap2ctrl.motion.kinds import KINDS_TEXT
 
 UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
@@ -17,7 +17,7 @@ INPUT_HELP = (
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     """INPUT and the options that `input_options` hands on; returns the group of those for videos and masks."""
-    parser.add_argument("input", metavar="INPUT", help=INPUT_HELP)
+    parser.add_argument("input", metavar="INPUT", type=given, help=INPUT_HELP)
     parser.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     add_time_arguments(
         parser,

@@ -69,8 +69,9 @@ def _run(given: Sequence[str]) -> int:
         module.add_arguments(parser.commands[command])
     try:
         options = parser.parse_args(_axes_joined(given))
-    except _UsageError as error:
-        return _fail(error.command, f"{error}; see {error.command} --help", BAD_INPUT, json_too="--json" in given)
+    except _UsageError as error:  # what no command knows is told by the outermost parser
+        named = error.command if module is None else f"mocap2ctrl {command}"
+        return _fail(named, f"{error}; see {named} --help", BAD_INPUT, json_too="--json" in given)
     if module is None:
         parser.print_help()
         return BAD_INPUT

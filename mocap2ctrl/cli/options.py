@@ -42,6 +42,13 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def given(text: str) -> str:
+    """A type for argparse: a name that is not empty, as that of a shell's unset variable is."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty; give a name")
+    return text
+
+
 def add_slowmo(parser: argparse._ActionsContainer) -> None:
     """Declares `--slowmo`."""
     parser.add_argument(

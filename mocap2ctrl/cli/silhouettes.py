@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.input_options import add_background_argument, add_time_arguments
-from mocap2ctrl.cli.options import add_json, add_person, add_slowmo, note, print_json
+from mocap2ctrl.cli.options import add_json, add_person, add_slowmo, given, note, print_json
 
 if TYPE_CHECKING:
     from mocap2ctrl.video.extract import ExtractedMasks
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "video",
         metavar="VIDEO",
+        type=given,
         help="a video by a still camera; or masks: FILE.npz:KEY, a folder of PNGs, or a video in black and white",
     )
     parser.add_argument(

@@ -6,11 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, given, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.fit.capture import Capture
+
+PUSH_AT_S, PUSH_FOR_S = 0.5, 0.4
 
 EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
@@ -23,7 +25,7 @@ EPILOG = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("capture", metavar="CAPTURE", help="a folder that mocap2ctrl fit has written")
+    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
     parser.add_argument("-o", "--output", metavar="DIR", help="where to write (default: CAPTURE/simulations/<options>)")
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
     parser.add_argument(
@@ -33,10 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("X", "Y", "Z"),
         help="force on the chest in newtons, world axes",
     )
-    parser.add_argument("--push-at", type=number(0.0, 3600.0), default=0.5, metavar="S", help="when (default: 0.5 s)")
-    parser.add_argument(
-        "--push-for", type=number(0.01, 60.0), default=0.4, metavar="S", help="how long (default: 0.4 s)"
-    )
+    parser.add_argument("--push-at", type=number(0.0, 3600.0), metavar="S", help="when (default: 0.5 s)")
+    parser.add_argument("--push-for", type=number(0.01, 60.0), metavar="S", help="how long (default: 0.4 s)")
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
         "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
@@ -76,18 +76,20 @@ def run(options: argparse.Namespace) -> int:
         from mocap2ctrl.cli.diverged import run as simulate_diverged
 
         return simulate_diverged(options)
+    _refuse_push_times(options)
     capture = api.load(options.capture)
     folder = Path(options.output) if options.output else capture.folder / "simulations" / _label(options)
     check_place(folder)
     if holds_capture(folder):
         raise CaptureError(f"{folder}: is a capture, whose own motion and video would be lost; choose another -o")
-    wanted = check_outputs(options.motion, overwrite=options.overwrite) if options.motion else ()
+    wanted = check_outputs(options.motion, overwrite=options.overwrite, option="--motion") if options.motion else ()
     seconds = options.seconds or capture.reference.duration_s
+    pushes = _pushes(options, capture, seconds)
     replay = api.simulate(
         capture,
         seconds,
         fps=api.EVALUATION_FPS,
-        pushes=_pushes(options, capture),
+        pushes=pushes,
         torque_limit=options.torque_limit,
         engine=options.engine,
     )
@@ -109,15 +111,38 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _pushes(options: argparse.Namespace, capture: Capture) -> tuple[Push, ...]:
+def _refuse_push_times(options: argparse.Namespace) -> None:
+    from mocap2ctrl.errors import ConfigError
+
+    for name in ("push_at", "push_for"):
+        if options.push is None and getattr(options, name) is not None:
+            raise ConfigError(f"--{name.replace('_', '-')} goes with --push X Y Z only; give that too, or leave it out")
+
+
+def _push_times(options: argparse.Namespace) -> tuple[float, float]:
+    """When the push begins, and how long it lasts, seconds."""
+    return (
+        PUSH_AT_S if options.push_at is None else options.push_at,
+        PUSH_FOR_S if options.push_for is None else options.push_for,
+    )
+
+
+def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tuple[Push, ...]:
     import numpy as np
 
     from mocap2ctrl.control.closed_loop import Push
+    from mocap2ctrl.errors import ConfigError
 
     if options.push is None:
         return ()
+    at_s, for_s = _push_times(options)
+    if at_s >= seconds:
+        raise ConfigError(
+            f"the push at {at_s:g} s would come after the end: {seconds:.2f} s are simulated; give an earlier --push-at, or "
+            "more --seconds"
+        )
     chest = capture.character.segment_index("chest")
-    return (Push(chest, np.array(options.push), options.push_at, options.push_for),)
+    return (Push(chest, np.array(options.push), at_s, for_s),)
 
 
 def _label(options: argparse.Namespace) -> str:
@@ -126,7 +151,8 @@ def _label(options: argparse.Namespace) -> str:
         parts.append(f"{options.seconds:g}s")
     if options.push:
         force = "_".join(f"{v:g}" for v in options.push)
-        parts.append(f"push_{force}_at_{options.push_at:g}s_for_{options.push_for:g}s")
+        at_s, for_s = _push_times(options)
+        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s")
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     if options.engine:

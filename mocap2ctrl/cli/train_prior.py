@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from mocap2ctrl.cli.input_options import add_correction_arguments
-from mocap2ctrl.cli.options import add_json, note, number, print_json
+from mocap2ctrl.cli.options import add_json, given, note, number, print_json
 from mocap2ctrl.motion.kinds import KINDS_TEXT
 
 
@@ -14,7 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = "example:\n  mocap2ctrl train-prior walk1.bvh walk2.bvh -o walking.npz"
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help=f"motion files: {KINDS_TEXT}; or names of clips in pybullet_data"
+        "files",
+        metavar="FILE",
+        type=given,
+        nargs="+",
+        help=f"motion files: {KINDS_TEXT}; or names of clips in pybullet_data",
     )
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the prior to write, an .npz")
     parser.add_argument("--name", help="what reports call it (default: the output's name)")

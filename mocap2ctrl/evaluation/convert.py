@@ -13,8 +13,9 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.evaluation.export import check_outputs, export_motion, performed
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.fit.capture import Capture, holds_capture, load_capture
-from mocap2ctrl.fit.inputs import is_video_input
+from mocap2ctrl.fit.inputs import MOTION_OPTIONS, is_video_input
 from mocap2ctrl.motion import clips
+from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import ends_standing, load_motion
 from mocap2ctrl.motion.npz import read_body, read_motion
 from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
@@ -62,7 +63,8 @@ def convert(
         reference: of a capture, the motion that its controller was fitted to, instead of what the controller does.
         height_m: of the body; a motion file is retargeted to it, another motion is scaled with its body.
         time_range: seconds of the motion to use, on the clock of the file or video that it came from.
-        fps: frames a second; the input's own if not given.
+        fps: frames a second; the input's own if not given. A loop gets the nearest rate that divides its period evenly, which
+            a warning tells.
         cycles: how often a loop is repeated.
         mirror: exchange left and right.
         stated: what is said of a motion file because it does not say it, or not truly; its `fps` is `fps` if not given.
@@ -77,7 +79,7 @@ def convert(
     if height_m is not None and not HEIGHT_RANGE_M[0] <= height_m <= HEIGHT_RANGE_M[1]:
         low, high = HEIGHT_RANGE_M
         raise ConfigError(f"height is {height_m:g}; allowed are {low} to {high} metres")
-    read = _read(Path(source), reference, fps)
+    read = _read(Path(source), reference, fps, stated)
     if read is None:
         character = load_character(height_m=height_m)
         stated = stated if stated.fps is not None else replace(stated, fps=fps)
@@ -89,16 +91,19 @@ def convert(
         clip = clip if time_range is None else _part(clip, time_range)
         clip, character = _scaled(clips.repeat(clip, cycles), character, height_m)
     clip = clips.mirror(clip, character) if mirror else clip
-    clip = clip if fps is None else clips.resample(clip, fps)
+    if fps is not None:
+        clip = clips.resample(clip, fps)
+        warnings = (*warnings, *_rate_warnings(clip, fps))
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     for file in files:
         export_motion(file, clip, character)
     return Converted(files, clip, character, kind, warnings)
 
 
-def _read(source: Path, reference: bool, fps: float | None) -> tuple[MotionClip, Character, str] | None:
+def _read(source: Path, reference: bool, fps: float | None, stated: Stated) -> tuple[MotionClip, Character, str] | None:
     """Motion, body and kind of what is on one of our bodies already; None for a motion file that is to be retargeted."""
     if source.is_dir() and holds_capture(source):
+        _refuse_stated(stated, f"{source}: is a capture")
         capture = load_capture(source)
         if reference:
             return capture.reference, capture.character, "reference"
@@ -106,13 +111,34 @@ def _read(source: Path, reference: bool, fps: float | None) -> tuple[MotionClip,
     if reference:
         raise ConfigError(f"{source}: is no capture; --reference goes with a folder that mocap2ctrl fit has written")
     if source.suffix.lower() == ".npz":
+        _refuse_stated(stated, f"{source}: states unit, axes and joints itself")
         character = read_body(source)
         return read_motion(source, character), character, "npz"
+    if source.is_dir():
+        raise ConfigError(f"{source}: is a folder but no capture; give a motion file ({KINDS_TEXT}), or a capture")
     if is_video_input(source):
         raise ConfigError(
-            f"{source}: is neither a motion file nor a capture; a video is fitted first: mocap2ctrl fit {source}"
+            f"{source}: has the name of a video or masks, which are fitted first: mocap2ctrl fit {source}; a motion file ends in "
+            f"{', '.join(sorted(MOTION_SUFFIXES))}"
         )
     return None
+
+
+def _refuse_stated(stated: Stated, what: str) -> None:
+    for name in MOTION_OPTIONS:
+        if getattr(stated, name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{what}; {flag} goes with other programs' motion files only, leave it out")
+
+
+def _rate_warnings(clip: MotionClip, fps: float) -> tuple[str, ...]:
+    """That a loop is not at the rate that was asked for."""
+    if np.isclose(clip.fps, fps, rtol=1e-9):
+        return ()
+    return (
+        f"--fps {fps:g}: a loop keeps its period, a whole number of frames; it is at {clip.fps:.6g} frames a second. "
+        "A part of it (--time-range) is no loop, and obeys",
+    )
 
 
 def _simulated(capture: Capture, fps: float | None) -> MotionClip:

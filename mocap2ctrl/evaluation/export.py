@@ -43,8 +43,8 @@ def export_motion(path: Path | str, clip: MotionClip, character: Character) -> N
     writer(file, clip, character)
 
 
-def check_outputs(outputs: Sequence[Path | str], *, overwrite: bool) -> tuple[Path, ...]:
-    """The files to be written, if they can be; nothing is changed.
+def check_outputs(outputs: Sequence[Path | str], *, overwrite: bool, option: str = "-o") -> tuple[Path, ...]:
+    """The files to be written, which `option` names, if they can be; nothing is changed.
 
     Raises:
         ConfigError: none is named, one twice, one of unknown suffix, or one that exists and may not be replaced.
@@ -52,15 +52,15 @@ def check_outputs(outputs: Sequence[Path | str], *, overwrite: bool) -> tuple[Pa
     """
     files = tuple(Path(output) for output in outputs)
     if not files:
-        raise ConfigError(f"no output is named; give -o with a name that ends in {_suffixes()}")
+        raise ConfigError(f"no output is named; give {option} with a name that ends in {_suffixes()}")
     for file in files:
         _writer(file)
         check_place(file.parent)
         if file.name.lower() in OWN_FILES and holds_capture(file.parent):
-            raise CaptureError(f"{file}: belongs to the capture; choose another -o")
+            raise CaptureError(f"{file}: belongs to the capture; choose another {option}")
     if len({file.resolve() for file in files}) < len(files):
         raise ConfigError(f"an output is named twice: {', '.join(map(str, files))}; leave one out")
-    refuse_existing(*files, overwrite=overwrite)
+    refuse_existing(*files, overwrite=overwrite, option=option)
     return files
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError, ConfigError
-from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, load_capture, prepare_folder
+from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, holds_capture, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.video import tracked_capture, video_config
 from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
@@ -169,6 +169,10 @@ def refuse_options(source: Path | str, method: str, options: Options) -> None:
         ConfigError: one does not; says which and what to do.
     """
     belt_choice(options.belt)
+    if holds_capture(input_file(source)):
+        raise ConfigError(
+            f"{source}: is a capture, not an input; give what it was fitted to, or see mocap2ctrl evaluate, simulate and convert"
+        )
     if not is_video_input(source):
         for name in VIDEO_OPTIONS:
             if getattr(options, name) not in (None, False):

@@ -16,6 +16,9 @@ from mocap2ctrl.motion.trc import UNITS_M
 from mocap2ctrl.types import Array
 
 FPS_RANGE = (1.0, 10000.0)
+BLOCK = 512
+PROCESSORS = (84, 85, 86)
+"""Intel, DEC, MIPS: the fourth byte of the parameters."""
 MAX_POINTS = 5000
 MAX_MAGNITUDE = 1e7
 WIDTHS_M = (0.03, 0.2)
@@ -23,8 +26,14 @@ MARKER_RADIUS_M = 0.007
 
 
 def looks_like_c3d(head: bytes) -> bool:
-    """The first byte points to the parameters, the second is 0x50."""
-    return len(head) > 1 and head[1] == 0x50 and head[0] > 1
+    """The first byte counts to the parameters' block, the second is 0x50, and the parameters name the processor.
+
+    The second byte alone is the P of many files, such as PNG.
+    """
+    if len(head) < 2 or head[1] != 0x50 or head[0] < 2:
+        return False
+    processor = (head[0] - 1) * BLOCK + 3
+    return processor < len(head) and head[processor] in PROCESSORS
 
 
 def parse_c3d(data: bytes, source: str, name: str) -> MarkerTrack:

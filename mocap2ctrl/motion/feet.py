@@ -41,7 +41,8 @@ class Feet:
 
     Attributes:
         before, after: they were planted.
-        contacts: for the left and the right foot, start and end in seconds of each time that heel or ball stands.
+        contacts: for the left and the right foot, start and end in seconds of each time that heel or ball stands, from the
+            first frame on, or on the clock of the file after `later`.
     """
 
     before: Standing
@@ -61,6 +62,11 @@ class Feet:
     def scaled(self, size: float) -> Feet:
         """The same of a body that is `size` times as tall."""
         return Feet(self.before.scaled(size), self.after.scaled(size), self.contacts)
+
+    def later(self, seconds: float) -> Feet:
+        """The same with a clock that shows `seconds` at the first frame."""
+        contacts = tuple(tuple((start + seconds, end + seconds) for start, end in spans) for spans in self.contacts)
+        return Feet(self.before, self.after, contacts)
 
 
 def feet_of(character: Character, before: State, after: State, standing: Masks, fps: float) -> Feet:

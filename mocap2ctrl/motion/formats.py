@@ -61,12 +61,17 @@ READERS: Mapping[str, Reader] = {
 }
 """By `MotionKind.kind`, in whose order they are asked."""
 
+_VIDEO = "fit and inspect take it by a name that ends as a video's does: .mkv, .avi"
 _EXPORT = "export the motion as BVH, for example from Blender"
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"Kaydara FBX", f"an FBX file; {_EXPORT}"),
     (b"; FBX", f"an FBX file; {_EXPORT}"),
     (b"glTF", f"a glTF binary; {_EXPORT}"),
     (b"BLENDER", f"a Blender file; {_EXPORT}"),
+    (b"\x89PNG", "a picture; of a person's silhouettes, give the folder"),
+    (b"\xff\xd8\xff", "a picture; give a motion file, or a video of the person"),
+    (b"\x1aE\xdf\xa3", f"a video; {_VIDEO}"),
+    (b"RIFF", f"a video; {_VIDEO}"),
     (b":version", "an Acclaim skeleton without motion; give the .amc"),
     (b"\x80", f"a pickle, which is never opened; {_EXPORT}"),
 )
@@ -115,6 +120,8 @@ def kind_of(data: bytes, file: Path) -> MotionKind:
     Raises:
         MotionFileError: no kind that can be read; says which can.
     """
+    if not data.strip():
+        raise MotionFileError(f"{file}: is empty; give a motion file: {KINDS_TEXT}")
     head = data[:HEAD_BYTES]
     for entry in KINDS:
         if READERS[entry.kind].recognises(head):
@@ -136,4 +143,9 @@ def parse_motion(data: bytes, file: Path, stated: Stated = NOTHING_STATED) -> So
     Raises:
         MotionFileError: no motion can be read from it; says why.
     """
-    return READERS[kind_of(data, file).kind].read(data, file, stated)
+    kind = kind_of(data, file)
+    if stated.skeleton is not None and kind.kind != "amc":
+        raise MotionFileError(
+            f"{file}: is {kind.title}; --skeleton goes with .amc files only, leave it out (an .asf beside its .amc is found)"
+        )
+    return READERS[kind.kind].read(data, file, stated)

@@ -25,7 +25,7 @@ class MotionKind:
 KINDS: tuple[MotionKind, ...] = (
     MotionKind("bvh", "BVH", (".bvh",), "begins with HIERARCHY"),
     MotionKind("amc", "Acclaim", (".amc",), "begins with :FULLY-SPECIFIED or :DEGREES; its .asf lies beside it"),
-    MotionKind("c3d", "C3D", (".c3d",), "its second byte is 0x50"),
+    MotionKind("c3d", "C3D", (".c3d",), "its second byte is 0x50, and its parameters name a processor"),
     MotionKind("trc", "TRC", (".trc",), "begins with PathFileType"),
     MotionKind("deepmimic", "DeepMimic", (".txt", ".json"), "JSON that begins with '{'"),
     MotionKind("npz", "mocap2ctrl's motion.npz", (".npz",), "a NumPy archive with hinge_names"),

@@ -69,8 +69,8 @@ class LoadedMotion:
         joint_errors_cm: mean and 95th percentile of the distance from the source at each joint that it has.
         limb_error_cm: mean distance of wrists, ankles and head from where the source's directions put them on the body's
             own bones; NaN where it has none.
-        feet: slide and height while in contact, before and after the feet were planted, and when they stand, in seconds of
-            the part that was read.
+        feet: slide and height while in contact, before and after the feet were planted, and when they stand, on the
+            clock of the file, as `clip.times_s`.
         warnings: what a user should know.
     """
 
@@ -166,7 +166,7 @@ def load_motion(
         joint_map=joint_map_text(source, named, file.name),
         joint_errors_cm=joint_errors_cm(character, clip, points),
         limb_error_cm=limb_error_cm(character, clip, points),
-        feet=moved.feet,
+        feet=moved.feet.later(source.start_s),
         warnings=(
             *source.warnings,
             *joints.warnings,

@@ -130,9 +130,15 @@ def _clip(data: Mapping[str, np.ndarray[Any, Any]], path: str, character: Charac
     if names != character.hinge_names:
         raise MotionFileError(
             f"{path}: its {len(names)} joint angles are not those of character {character.name!r} "
-            f"({len(character.hinge_names)}); it was written for {str(data['character'])!r}"
+            f"({len(character.hinge_names)}); it was written for {str(data['character'])!r}. Write it again from its source: "
+            "mocap2ctrl convert FILE -o motion.npz"
         )
-    provenance = str(data["provenance"])
+    try:
+        provenance = dict(json.loads(str(data["provenance"])))
+    except (TypeError, ValueError) as error:
+        raise MotionFileError(
+            f"{path}: its entry 'provenance' is no JSON object ({error}); write '{{}}' there, or the file again"
+        ) from error
     try:
         clip = MotionClip(
             name=str(data["name"]),
@@ -142,7 +148,7 @@ def _clip(data: Mapping[str, np.ndarray[Any, Any]], path: str, character: Charac
             angles=data["angles"],
             loop=bool(data["loop"]),
             ends_standing=bool(data["ends_standing"]),
-            provenance=dict(json.loads(provenance)),
+            provenance=provenance,
             start_s=float(data.get("start_s", 0.0)),
         )
     except (Mocap2CtrlError, TypeError, ValueError) as error:

@@ -54,7 +54,7 @@ def motion_inspection(
         error=None,
         fps=clip.fps,
         frames=len(clip),
-        start_s=float((clip.provenance.get("time_range_s") or [0.0])[0]),
+        start_s=clip.start_s,
         unit=loaded.unit,
         up=loaded.up,
         travels=loaded.travels,
@@ -173,7 +173,7 @@ def _figures(
     loaded: LoadedMotion, character: Character, errors: Mapping[str, tuple[float, float]], reach: float
 ) -> list[Figure]:
     clip = loaded.clip
-    times_s = np.arange(len(clip)) / clip.fps
+    times_s = clip.times_s
     stands = _stands(loaded.feet, times_s)
     ground = FromAbove(clip.root_position[:, :2], heading=0.0)
     travel = (
@@ -218,16 +218,15 @@ def _figures(
 def _poses(loaded: LoadedMotion, character: Character) -> bytes:
     clip = loaded.clip
     frames = spread(len(clip), POSES)
-    times_s = np.array(frames) / clip.fps
     size = (PANEL_PX, PANEL_PX)
-    staged = panels(character, clip, clip, times_s, size=size, fps=0.0)
+    staged = panels(character, clip, clip, np.array(frames) / clip.fps, size=size, fps=0.0)
     pictures = []
     for i, (frame, camera) in enumerate(zip(frames, staged.cameras, strict=True)):
         picture = background(camera).copy()
         positions, orientations = staged.frames[0]
         draw_frames(picture, camera, character, positions[i], orientations[i])
         _dots(picture, camera.project(loaded.source_points[frame]))
-        draw_label(picture, f"{times_s[i]:.2f} s", height_px=13, plain=True)
+        draw_label(picture, f"{clip.times_s[frame]:.2f} s", height_px=13, plain=True)
         pictures.append(picture)
     return jpeg(grid(pictures, COLUMNS))
 

@@ -203,7 +203,9 @@ def _from_folder(folder: Path, fps: float | None, at: PersonAt | None) -> tuple[
     except OSError as error:
         raise VideoError(f"{folder}: cannot be read ({error.strerror or error})") from error
     if not files:
-        raise VideoError(f"{folder}: holds no PNG; {HOW}, white = person")
+        raise VideoError(
+            f"{folder}: is a folder that holds no PNG; give a file, or, of masks, {HOW[5:]}, white = person"
+        )
     files.sort(key=lambda f: natural_order(f.name))
     first = read_picture(files[0])
     height, width = first.shape[:2]

@@ -151,3 +151,67 @@ def test_simulate_writes_further_files(capture: Path, run: Run, tmp_path: Path) 
     assert clip.fps == plain.fps == 30.0
     assert clip.root_position[-1, 1] > plain.root_position[-1, 1] + 0.01
     np.testing.assert_array_equal(clip.angles, read_npz(next(capture.glob("simulations/*/motion.npz"))).angles)
+
+
+MOTION_OPTIONS = (("--unit", "cm"), ("--up", "y"), ("--joint-map", "x.toml"), ("--skeleton", "x.asf"))
+
+
+@pytest.mark.parametrize("option", MOTION_OPTIONS, ids=lambda option: option[0])
+def test_what_is_said_of_other_programs_files_is_refused_of_our_own(
+    capture: Path, run: Run, tmp_path: Path, option: tuple
+) -> None:
+    for source, what in ((capture, "is a capture"), (capture / "motion.npz", "itself")):
+        run("convert", source, "-o", tmp_path / "x.bvh", *option).refused(source.name, what, option[0], "leave it out")
+    assert not (tmp_path / "x.bvh").exists()
+
+
+def test_a_skeleton_goes_with_acclaims_motion_only(walk_bvh: Path, run: Run, tmp_path: Path) -> None:
+    for words in (("convert", "-o", tmp_path / "x.npz"), ("fit",), ("inspect", "-o", tmp_path / "page")):
+        ran = run(words[0], walk_bvh, *words[1:], "--skeleton", tmp_path / "x.asf")
+        ran.refused("walk.bvh", "is BVH", "--skeleton goes with .amc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loops_rate_that_is_not_the_one_asked_for_is_said(walk: str, run: Run, tmp_path: Path) -> None:
+    ran = run("convert", walk, "-o", tmp_path / "x.npz", "--fps", 24)
+    clip = read_npz(tmp_path / "x.npz")
+    assert clip.fps != 24.0
+    assert ran.err == (
+        f"note: --fps 24: a loop keeps its period, a whole number of frames; it is at {clip.fps:.6g} frames a second. "
+        "A part of it (--time-range) is no loop, and obeys\n"
+    )
+    ran = run("convert", walk, "-o", tmp_path / "y.npz", "--fps", 24, "--time-range", 0.1, 0.9)
+    assert (ran.err, read_npz(tmp_path / "y.npz").fps) == ("", 24.0)
+
+
+def test_a_usage_error_names_the_command(walk_bvh: Path, run: Run) -> None:
+    run("convert", walk_bvh, "-o", "x.bvh", "--belt", 1.2).refused(
+        "mocap2ctrl convert: unrecognized arguments: --belt 1.2; see mocap2ctrl convert --help"
+    )
+
+
+@pytest.mark.parametrize("command", ["fit", "inspect", "convert", "simulate", "evaluate", "export-mjcf", "silhouettes"])
+def test_an_input_without_a_name_is_told(command: str, run: Run) -> None:
+    run(command, "").refused(f"mocap2ctrl {command}: ", "is empty; give a name")
+
+
+def test_folders_are_told_from_files(capture: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dir.bvh").mkdir()
+    run("convert", "dir.bvh", "-o", "x.npz").refused("dir.bvh: is a folder but no capture; give a motion file")
+    for command in ("inspect", "fit"):
+        run(command, "dir.bvh").refused("dir.bvh: is a folder that holds no PNG; give a file")
+        run(command, capture).refused("capture: is a capture, not an input; give what it was fitted to")
+
+
+def test_a_motion_with_the_name_of_a_video_is_told_so(walk_bvh: Path, run: Run, tmp_path: Path) -> None:
+    named = tmp_path / "walk.mp4"
+    named.write_bytes(walk_bvh.read_bytes())
+    run("convert", named, "-o", tmp_path / "x.npz").refused("walk.mp4: has the name of a video", "ends in", ".bvh")
+
+
+def test_help_tells_what_cycles_and_rate_do_to_motion_files(run: Run) -> None:
+    text = " ".join(run("convert", "--help").out.split())
+    assert "the best cycle of a motion file that is none" in text
+    assert "whose own rate cannot be true" in text
+    assert "the nearest rate that divides its period evenly" in text

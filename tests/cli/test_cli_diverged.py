@@ -89,7 +89,16 @@ def test_a_replay_does_not_need_a_controller(wild: tuple[Path, Ran], run: Run, t
 
 
 @pytest.mark.parametrize(
-    "options", [("--push", 1, 0, 0), ("--seconds", 2), ("--torque-limit", 0.5), ("--engine", "mujoco")], ids=str
+    "options",
+    [
+        ("--push", 1, 0, 0),
+        ("--push-at", 0.1),
+        ("--motion", "x.glb"),
+        ("--seconds", 2),
+        ("--torque-limit", 0.5),
+        ("--engine", "mujoco"),
+    ],
+    ids=str,
 )
 def test_what_would_make_it_another_simulation_is_refused(
     wild: tuple[Path, Ran], run: Run, options: tuple[object, ...]

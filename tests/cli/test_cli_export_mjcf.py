@@ -93,10 +93,14 @@ def test_arrays_are_the_keys_and_say_what_they_are(exported: Path, capture: Path
     assert text == {"length_unit": "m", "angle_unit": "rad", "time_unit": "s", "quaternion_order": "wxyz"}
 
 
-def test_the_example_plays_it_without_this_package(exported: Path) -> None:
+@pytest.mark.parametrize("writer", ["export-mjcf", "convert"])
+def test_the_example_plays_it_without_this_package(writer: str, capture: Path, run: Run, tmp_path: Path) -> None:
+    model = tmp_path / "walk.xml"
+    ran = run(writer, capture, "-o", model)
+    assert ran.code == 0, ran.err
     code = (
         "import sys, runpy\n"
-        f"sys.argv = ['play', {str(exported)!r}, '--headless']\n"
+        f"sys.argv = ['play', {str(model)!r}, '--headless']\n"
         f"runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')\n"
         "assert not any(name.startswith('mocap2ctrl') for name in sys.modules if 'editable' not in name)"
     )

@@ -140,8 +140,8 @@ def test_weak_joints_move_otherwise(capture: Path, run: Run, tmp_path: Path, cha
 
 
 def test_simulations_with_other_options_do_not_overwrite_each_other(capture: Path, run: Run) -> None:
-    for options in ((), ("--push-at", 0.1), ("--push-for", 0.2), ("--push-at", 0.3)):
-        assert run("simulate", capture, "--no-video", "--push", 50, 0, 0, *options).code == 0
+    for options in (("--push-for", 0.4), ("--push-at", 0.1), ("--push-for", 0.2), ("--push-at", 0.3)):
+        assert run("simulate", capture, "--no-video", "--seconds", 0.6, "--push", 50, 0, 0, *options).code == 0
     assert len(list((capture / "simulations").iterdir())) == 4
 
 
@@ -156,3 +156,24 @@ def test_a_simulation_never_replaces_a_capture_s_own_motion(capture: Path, run: 
     before = contents(capture)
     run("simulate", capture, "-o", capture).refused(str(capture), "is a capture", "another -o")
     assert contents(capture) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--push-at", 0.1), ("--push-at", "goes with --push")),
+        (("--push-for", 0.1), ("--push-for", "goes with --push")),
+        (("--push", 80, 0, 0, "--push-at", 99), ("the push at 99 s", "0.50 s are simulated", "--seconds")),
+        (("--push", 80, 0, 0), ("the push at 0.5 s", "0.50 s are simulated", "--push-at")),
+    ],
+)
+def test_a_push_that_would_not_be_felt_is_refused(capture: Path, run: Run, options: tuple, says: tuple) -> None:
+    run("simulate", capture, "--no-video", *options).refused(*says)
+    assert not (capture / "simulations").exists()
+
+
+def test_a_motion_that_is_there_asks_for_another_motion(capture: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.glb").write_bytes(b"mine")
+    ran = run("simulate", capture, "--no-video", "--motion", tmp_path / "s.glb")
+    ran.refused("s.glb", "another --motion")
+    assert "another -o" not in ran.err

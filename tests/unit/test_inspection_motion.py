@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.motion.bvh_writer import write_bvh
+from mocap2ctrl.motion.npz import write_motion
+from mocap2ctrl.report import inspection_motion
 from mocap2ctrl.report.inspection import Inspection
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bvh"
@@ -92,3 +95,35 @@ def test_command_repeats_what_was_asked(tmp_path: Path, character: Character) ->
     assert seen.command == f"mocap2ctrl fit '{path}' --time-range 0 0.4 --height 1.6"
     assert seen.frames == 11
     assert np.isclose(seen.duration_s or 0.0, 0.4)
+
+
+def test_times_are_those_of_the_files_own_clock(
+    tmp_path: Path, character: Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that begins at 1.5 s, standing still, and a part of it: start, contacts and plot, whatever the range said."""
+    still, shown, labels = motion(character, 0.0), [], []
+    count = 31
+    clip = replace(
+        still,
+        root_position=np.tile(character.zero_pose().root_position, (count, 1)),
+        root_orientation=np.tile(still.root_orientation, (count, 1)),
+        angles=np.zeros((count, len(character.hinges))),
+        start_s=1.5,
+    )
+    write_motion(tmp_path / "late.npz", clip, character)
+    plot = inspection_motion.plot_contacts
+    monkeypatch.setattr(
+        inspection_motion, "plot_contacts", lambda t, *rest: shown.append((t, rest[0])) or plot(t, *rest)
+    )
+    monkeypatch.setattr(inspection_motion, "draw_label", lambda picture, text, **how: labels.append(text))
+    for asked, first, last in ((None, 1.5, 2.7), ((0.5, 2.1), 1.5, 2.1), ((1.9, 2.3), 1.9, 2.3)):
+        shown.clear(), labels.clear()
+        seen = api.inspect(tmp_path / "late.npz", time_range=asked)
+        assert seen.summary()["start_s"] == pytest.approx(first)
+        for spans in seen.values["feet"]["contacts_s"].values():
+            np.testing.assert_allclose(spans, [[first, last]], atol=1e-3)
+        assert seen.facts["Feet, planted"]["left foot stands"] == f"{first:.2f} to {last:.2f} s"
+        for times_s, stands in shown:
+            np.testing.assert_allclose(times_s[[0, -1]], [first, last])
+            assert stands.all()
+        assert (labels[0], labels[-1]) == (f"{first:.2f} s", f"{last:.2f} s")

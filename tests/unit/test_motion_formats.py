@@ -70,12 +70,50 @@ def test_the_content_tells_the_kind_whatever_the_name(start: bytes, kind: str):
         (b"glTF\x02", "a glTF binary"),
         (b"# made by\n:version 1.10\n", "an Acclaim skeleton without motion; give the .amc"),
         (b"\x80\x04\x95", "a pickle, which is never opened"),
-        (b"", "not a motion file; allowed are BVH"),
+        (b"", "clip.dat: is empty; give a motion file: BVH"),
+        (b" \r\n", "clip.dat: is empty"),
+        (b"\x89PNG\r\n\x1a\n" + 4000 * b"T", "is a picture"),
+        (b"\xff\xd8\xff\xe0", "is a picture"),
+        (b"\x1aE\xdf\xa3", "is a video"),
+        (b"\x02P" + 600 * b"\x00", "not a motion file; allowed are BVH"),
     ],
 )
 def test_what_cannot_be_read_is_named(start: bytes, cause: str):
     with pytest.raises(MotionFileError, match=cause):
         kind_of(start, Path("clip.dat"))
+
+
+def test_a_picture_called_bvh_is_called_a_picture():
+    with pytest.raises(MotionFileError, match=r"^walk\.bvh: is a picture"):
+        kind_of(b"\x89PNG\r\n\x1a\n" + 4000 * b"\x00", Path("walk.bvh"))
+
+
+@pytest.mark.parametrize("processor", [84, 85, 86])
+def test_c3d_is_told_by_its_processor(processor: int):
+    for block in (2, 3):
+        head = bytearray(2000)
+        head[0], head[1], head[512 * (block - 1) + 3] = block, 0x50, processor
+        assert kind_of(bytes(head), Path("clip.dat")).kind == "c3d"
+
+
+def changed(path: Path, own: Path, **entries: object) -> Path:
+    """A copy of an archive with other entries."""
+    with np.load(own) as data:
+        np.savez(path, **{**data, **entries})
+    return path
+
+
+def test_what_to_do_about_broken_entries_is_said(own: Path, tmp_path: Path):
+    for provenance in ("{", "[1]", "3"):
+        broken = changed(tmp_path / "a.npz", own, provenance=provenance)
+        with pytest.raises(
+            MotionFileError, match=r"a\.npz: its entry 'provenance' is no JSON object .*or the file again"
+        ):
+            read_own_npz(broken, "a")
+    with np.load(own) as data:
+        names = [f"other_{name}" for name in data["hinge_names"]]
+    with pytest.raises(MotionFileError, match=r"b\.npz: its .* joint angles.*mocap2ctrl convert FILE -o motion\.npz"):
+        read_own_npz(changed(tmp_path / "b.npz", own, hinge_names=names), "b")
 
 
 def test_a_folder_and_an_absent_file_are_refused(tmp_path: Path):
