@@ -54,7 +54,7 @@ def motion_inspection(
         error=None,
         fps=clip.fps,
         frames=len(clip),
-        start_s=float((clip.provenance.get("time_range_s") or [0.0])[0]),
+        start_s=clip.start_s,
         unit=loaded.unit,
         up=loaded.up,
         travels=loaded.travels,
@@ -123,7 +123,8 @@ def _source_of(what: str, loaded: LoadedMotion) -> str:
 def _belt_fact(belt: Belt) -> dict[str, str]:
     if not belt.speed_m_s:
         return {}
-    return {"moving ground": f"{belt.speed_m_s:.2f} m/s, {'put back as travel' if belt.put_back else 'left as it is'}"}
+    done = "put back as travel" if belt.put_back else "left as it is"
+    return {"moving ground": f"{belt.speed_m_s:.2f} m/s{', as stated' if belt.stated else ''}, {done}"}
 
 
 def feet_values(feet: Feet) -> dict[str, object]:
