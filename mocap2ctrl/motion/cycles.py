@@ -16,7 +16,7 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import close_loop, facing_x
 from mocap2ctrl.motion.footfalls import body_footfalls
-from mocap2ctrl.motion.planting import plant
+from mocap2ctrl.motion.planting_check import planted_or_left
 from mocap2ctrl.motion.toes import bent_toes
 from mocap2ctrl.types import Array, MotionClip
 
@@ -101,16 +101,25 @@ def _period(unlike: Array) -> int | None:
 
 def cut_cycle(clip: MotionClip, character: Character, cycle: Cycle) -> MotionClip:
     """A cycle as a loop: its end is bent into its beginning, pose and velocity, its travel is kept, its feet stand still."""
+    return _closed(clip, character, cycle)[0]
+
+
+def _closed(clip: MotionClip, character: Character, cycle: Cycle) -> tuple[MotionClip, tuple[str, ...]]:
+    """`cut_cycle`, and which feet could not be made to stand still."""
     whole = replace(clip.cut(cycle.start, cycle.stop + 1), loop=True)
     loop = close_loop(whole)
-    position, orientation, angles = plant(loop, character, body_footfalls(loop, character))
+    (position, orientation, angles), left = planted_or_left(loop, character, body_footfalls(loop, character))
     angles = bent_toes(character, (position, orientation, angles))
     loop = replace(loop, root_position=position, root_orientation=rotations.continuous(orientation), angles=angles)
-    return close_loop(loop)
+    return close_loop(loop), tuple(f"in the cycle, {how}" for how in left)
 
 
-def repeatable(clip: MotionClip, points: Array, character: Character, path: str) -> tuple[MotionClip, Array]:
+def repeatable(
+    clip: MotionClip, points: Array, character: Character, path: str
+) -> tuple[MotionClip, Array, tuple[str, ...]]:
     """The best cycle of a motion as a loop, and its part of the source's `points` (T, E, 3), from the origin along x.
+
+    And warnings: which seconds of the file it is, for one; the loop starts at the first of them.
 
     Raises:
         MotionFileError: there is none; names the file at `path`.
@@ -119,10 +128,14 @@ def repeatable(clip: MotionClip, points: Array, character: Character, path: str)
         cycle = find_cycle(clip, character)
     except MotionFileError as error:
         raise MotionFileError(f"{path}: only a loop can be repeated, and no cycle was found: {error}") from error
-    loop = cut_cycle(clip, character, cycle)
-    seconds = [cycle.start / clip.fps, cycle.stop / clip.fps]
+    loop, left = _closed(clip, character, cycle)
+    seconds = [clip.start_s + frame / clip.fps for frame in (cycle.start, cycle.stop)]
     loop = replace(loop, provenance={**loop.provenance, "cycle_s": seconds})
-    return facing_x(loop, points[cycle.start : cycle.stop + 1])
+    told = (
+        f"the file is no loop: what is repeated is its best cycle, from {seconds[0]:.2f} to {seconds[1]:.2f} s of the file, "
+        f"whose ends were {cycle.seam_cm:.1f} cm apart"
+    )
+    return *facing_x(loop, points[cycle.start : cycle.stop + 1]), (told, *left)
 
 
 def _heading_frame(clip: MotionClip, character: Character) -> tuple[Array, Array]:

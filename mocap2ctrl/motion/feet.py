@@ -81,10 +81,20 @@ def feet_of(character: Character, before: State, after: State, standing: Masks, 
 
 def measured(character: Character, state: State, standing: Masks, fps: float) -> Standing:
     """Slide and height of the parts of the feet that stand."""
+    return standing_of(traces(character, state, fps), standing)
+
+
+def traces(character: Character, state: State, fps: float) -> tuple[Array, Array]:
+    """Heights (T, 2, 2) in metres, and speeds (T - 1, 2, 2) along the ground in m/s, of heel and ball of both feet."""
     positions, orientations = segment_frames(character, *state)
     heights = np.stack([sole_heights(sole, positions, orientations) for sole in soles(character)], axis=1)
     middles = np.stack([sole_middles(sole, positions, orientations) for sole in soles(character)], axis=1)
-    speeds = fps * np.linalg.norm(np.diff(middles[..., :2], axis=0), axis=-1)
+    return heights, fps * np.linalg.norm(np.diff(middles[..., :2], axis=0), axis=-1)
+
+
+def standing_of(traced: tuple[Array, Array], standing: Masks) -> Standing:
+    """The same of `traces`."""
+    heights, speeds = traced
     touching = heights[standing]
     return Standing(
         _mean(100.0 * speeds[standing[1:] & standing[:-1]]),

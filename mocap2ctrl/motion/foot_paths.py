@@ -3,11 +3,15 @@
 A foot is moved by u(t) and turned by w(t), small, from where it was. In every frame the two are drawn to zero, and their
 second differences are small, so that what contacts demand fades in and out over about `BLEND_S`; while heel or ball
 stands, its place does not change along the ground and it touches z = 0; and no part of the foot is below the ground.
-The whole is one banded system for a foot (the smoothing spline's), so that footskate is removed with bounded
-accelerations, where per-frame corrections with blends (Kovar, Schreiner, Gleicher 2002) have kinks.
+Each round is one banded system for a foot (the smoothing spline's), so that footskate is removed with bounded
+accelerations, where per-frame corrections with blends (Kovar, Schreiner, Gleicher 2002) have kinks. Markers that jump ask
+for turns that are not small, for which the linear system promises what the turned foot does not keep; so a round goes only
+as far as what was asked for is indeed met better (Gauss-Newton with backtracking, Nocedal and Wright 2006, 10.3).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solveh_banded
@@ -26,9 +30,17 @@ EDGE_M = 0.003
 """Difference in height by which the lower end of heel or ball counts rather than the middle: a foot is not forced flat."""
 ROUNDS = 3
 """Linearisations: which end of heel and ball is lowest, what is below the ground, and the turn itself change little."""
+MOST_ROUNDS = 12
+"""The same where the last one took off more than `LITTLE` of the cost."""
+LITTLE = 0.1
+HALVINGS = 6
+
+MOST_TURN = 0.35
+"""Radians that a foot turns freely; beyond, it is drawn back as firmly as contacts hold it, `TURN_M` for a radian."""
 
 UNKNOWNS = 6
 LAST = 3 * UNKNOWNS - 1
+SIZE = np.array([1.0] * 3 + [TURN_M**2] * 3)
 
 
 def foot_path(
@@ -46,60 +58,141 @@ def foot_path(
     Returns:
         positions (T, 3) and orientations (T, 4).
     """
+    foot = _Foot(position, orientation, local, radius, standing, fps)
     change = np.zeros((len(position), UNKNOWNS))
     sunk = np.zeros(standing.shape, dtype=bool)
-    for _ in range(ROUNDS):
-        turned = rotations.multiply(rotations.from_rotation_vector(change[:, 3:]), orientation)
-        arms = rotations.rotate(turned[:, None, None], local)
-        heights = position[:, None, None, 2] + change[:, None, None, 2] + arms[..., 2] - radius
-        sunk |= np.min(heights, axis=-1) < 0.0
-        system = _System(len(position), fps)
-        for part in range(2):
-            places = (position, arms[:, part], heights[:, part])
-            _add_part(system, places, change, standing[:, part], sunk[:, part])
-        change = system.solve()
+    for done in range(1, MOST_ROUNDS + 1):
+        placed = foot.placed(change)
+        sunk |= np.min(placed.heights, axis=-1) < 0.0
+        step = _linearised(foot, placed, change, standing | sunk).solve() - change
+        change, gain = _stepped(foot, change, step, standing | sunk)
+        if done >= ROUNDS and gain < LITTLE:
+            break
     turned = rotations.multiply(rotations.from_rotation_vector(change[:, 3:]), orientation)
     return position + change[:, :3], rotations.normalise(turned)
 
 
-def _add_part(system: _System, places: tuple[Array, Array, Array], change: Array, standing: Masks, sunk: Masks) -> None:
-    """Adds what heel or ball demands of the path.
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Where a change brings heel and ball.
 
-    `places` are the ankle's (T, 3) before the change, and after it, of the part's two ends, the arms (T, 2, 3) from the
-    ankle and the heights (T, 2) above the ground.
+    Attributes:
+        arms: (T, 2, 2, 3) from the ankle to the two ends of each.
+        heights: (T, 2, 2) of those ends above the ground.
+        spots: (T, 2, 2) of their middles along it.
     """
-    position, arms, heights = places
-    middle = np.mean(arms, axis=1)
-    slope = _point_rows(middle)
-    # The turn so far is in the arms: a further turn w' = w - w0 moves them by w' x arm.
-    place = position[:, :2] + middle[:, :2] - np.einsum("tij,tj->ti", slope[:, :2, 3:], change[:, 3:])
-    system.add_steps(slope[:, :2], -np.diff(place, axis=0), standing[1:] & standing[:-1])
-    share = np.exp((np.min(heights, axis=1, keepdims=True) - heights) / EDGE_M)
-    share /= np.sum(share, axis=1, keepdims=True)
-    rows = _point_rows(np.sum(share[..., None] * arms, axis=1))[:, 2]
-    wanted = np.einsum("ti,ti->t", rows, change) - np.sum(share * heights, axis=1)
-    system.add_rows(rows, wanted, standing | sunk)
+
+    arms: Array
+    heights: Array
+    spots: Array
 
 
-def _point_rows(arms: Array) -> Array:
-    """(T, 3, 6) how a point at `arms` (T, 3) moves with u and w: u + w x arm."""
+@dataclass(frozen=True, eq=False)
+class _Foot:
+    """What `foot_path` is given."""
+
+    position: Array
+    orientation: Array
+    local: Array
+    radius: Array
+    standing: Masks
+    fps: float
+
+    @property
+    def blend(self) -> float:
+        """Frames over which a change fades."""
+        return BLEND_S * min(self.fps, MOST_FPS)
+
+    def placed(self, change: Array) -> _Placed:
+        """After a change (T, 6)."""
+        turned = rotations.multiply(rotations.from_rotation_vector(change[:, 3:]), self.orientation)
+        arms = rotations.rotate(turned[:, None, None], self.local)
+        ankle = self.position + change[:, :3]
+        heights = ankle[:, None, None, 2] + arms[..., 2] - self.radius
+        return _Placed(arms, heights, ankle[:, None, :2] + np.mean(arms, axis=2)[..., :2])
+
+    def cost(self, change: Array, grounded: Masks) -> float:
+        """What the least squares are of, of the turned foot itself; (T, 2) are `grounded`."""
+        placed = self.placed(change)
+        stays = self.standing[1:] & self.standing[:-1]
+        slides = np.sum(np.diff(placed.spots, axis=0)[stays] ** 2)
+        off = np.sum((_lower_shares(placed.heights) * placed.heights).sum(axis=-1)[grounded] ** 2)
+        bends = self.blend**4 * np.sum(np.diff(change, 2, axis=0) ** 2 * SIZE)
+        beyond = TURN_M**2 * np.sum(np.maximum(np.linalg.norm(change[:, 3:], axis=1) - MOST_TURN, 0.0) ** 2)
+        return float(np.sum(change**2 * SIZE) + bends + FIRM * (self.blend**2 * slides + off + beyond))
+
+
+def _stepped(foot: _Foot, change: Array, step: Array, grounded: Masks) -> tuple[Array, float]:
+    """The change after as much of a step, halving it, as makes the cost less; and the share of the cost that it took off."""
+    cost = foot.cost(change, grounded)
+    for halving in range(HALVINGS + 1):
+        further = change + 0.5**halving * step
+        less = foot.cost(further, grounded)
+        if less < cost:
+            return further, 1.0 - less / cost
+    return change, 0.0
+
+
+def _lower_shares(heights: Array) -> Array:
+    """(T, 2, 2) how much each end of heel and ball counts for its height: the lower one, or both."""
+    share = np.exp((np.min(heights, axis=-1, keepdims=True) - heights) / EDGE_M)
+    return np.asarray(share / np.sum(share, axis=-1, keepdims=True))
+
+
+def _linearised(foot: _Foot, placed: _Placed, change: Array, grounded: Masks) -> _System:
+    """What is demanded of the path, near a change that it has already."""
+    system = _System(len(change), foot.blend)
+    turning = _turning(change[:, 3:])
+    shares = _lower_shares(placed.heights)
+    for part in range(2):
+        arms, stands = placed.arms[:, part], foot.standing[:, part]
+        slope = _point_rows(np.mean(arms, axis=1), turning)[:, :2]
+        # Where the part would be without the change, if it moved as the slope says.
+        place = placed.spots[:, part] - np.einsum("tij,tj->ti", slope, change)
+        system.add_steps(slope, -np.diff(place, axis=0), stands[1:] & stands[:-1])
+        share, heights = shares[:, part], placed.heights[:, part]
+        rows = _point_rows(np.sum(share[..., None] * arms, axis=1), turning)[:, 2]
+        wanted = np.einsum("ti,ti->t", rows, change) - np.sum(share * heights, axis=1)
+        system.add_rows(rows, wanted, grounded[:, part])
+    turn = np.linalg.norm(change[:, 3:], axis=1)
+    along = TURN_M * change[:, 3:] / np.maximum(turn, MOST_TURN)[:, None]
+    bound = np.concatenate([np.zeros((len(turn), 3)), along], axis=1)
+    system.add_rows(bound, np.full(len(turn), TURN_M * MOST_TURN), turn > MOST_TURN)
+    return system
+
+
+def _turning(w: Array) -> Array:
+    """(T, 3, 3) the small turn, after the turn w (T, 3), that one more radian of each of its components is.
+
+    The left Jacobian of the exponential map of rotations.
+    """
+    angle = np.linalg.norm(w, axis=1)[:, None, None]
+    cross = np.cross(w[:, None], np.eye(3)).transpose(0, 2, 1)
+    safe = np.maximum(angle, 1e-4)
+    once = np.where(angle > safe / 2, (1.0 - np.cos(safe)) / safe**2, 0.5)
+    twice = np.where(angle > safe / 2, (safe - np.sin(safe)) / safe**3, 1.0 / 6.0)
+    return np.asarray(np.eye(3) + once * cross + twice * cross @ cross)
+
+
+def _point_rows(arms: Array, turning: Array) -> Array:
+    """(T, 3, 6) how a point at `arms` (T, 3) moves with u and w: u + (turning w) x arm."""
     rows = np.zeros((len(arms), 3, UNKNOWNS))
     rows[:, :, :3] = np.eye(3)
     for this, other, third in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         rows[:, other, 3 + this] = -arms[:, third]
         rows[:, third, 3 + this] = arms[:, other]
+    rows[:, :, 3:] = rows[:, :, 3:] @ turning
     return rows
 
 
 class _System:
     """Normal equations of T frames of six unknowns: blocks on the diagonal, one and two below it."""
 
-    def __init__(self, frames: int, fps: float) -> None:
-        size = np.diag([1.0] * 3 + [TURN_M**2] * 3)
+    def __init__(self, frames: int, blend: float) -> None:
+        size = np.diag(SIZE)
         self.blocks = [np.zeros((max(frames - below, 0), UNKNOWNS, UNKNOWNS)) for below in range(3)]
         self.right = np.zeros((frames, UNKNOWNS))
         self.blocks[0] += size
-        blend = BLEND_S * min(fps, MOST_FPS)
         self.step_weight = FIRM * blend**2
         if frames > 2:
             bend = blend**4 * size

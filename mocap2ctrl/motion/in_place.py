@@ -35,10 +35,14 @@ class Belt:
     Attributes:
         velocity_m_s: (2,) along the ground, in the frame of `Body`; zero where the ground rests.
         put_back: whether the body was given the travel.
+        stated: its speed is what the user said.
+        feet_m_s: how fast feet slide back where they are low, of a stated belt; None where they tell nothing.
     """
 
     velocity_m_s: Array
     put_back: bool
+    stated: bool = False
+    feet_m_s: float | None = None
 
     @property
     def speed_m_s(self) -> float:
@@ -50,11 +54,23 @@ class Belt:
         """What a user should know of it."""
         if not self.speed_m_s:
             return ()
+        if self.stated:
+            return (self._said(),)
         seen = f"the feet that stand slide back at {self.speed_m_s:.2f} m/s while the body stays in place"
         if self.put_back:
             return (f"{seen}: the travel was put back, as if the ground rested; --belt none if that is wrong",)
         return (
             f"{seen}: a treadmill, or a clip to be played in place; nobody walks so on ground that rests, see --belt",
+        )
+
+    def _said(self) -> str:
+        """What was done of a stated belt, and whether the feet contradict it."""
+        done = f"the ground was taken to move back at {self.speed_m_s:.2f} m/s, as --belt says, and that travel was put back"
+        if self.feet_m_s is None or abs(self.feet_m_s - self.speed_m_s) < _near(self.speed_m_s):
+            return done
+        return (
+            f"{done}; but the feet that stand slide back at {max(self.feet_m_s, 0.0):.2f} m/s: leave --belt out, or give it "
+            "another speed, unless you know better"
         )
 
 
@@ -76,26 +92,49 @@ def on_belt(body: Body, scale: float, belt: str | float | None, path: str) -> tu
     found = belt_velocity(body, scale)
     if belt is None or (belt == AUTO and not np.any(found)):
         return body, Belt(found, False)
-    if belt != AUTO:
-        found = _checked(belt, path) * _backwards(body, found)
+    stated, feet = belt != AUTO, None
+    if stated:
+        back = _backwards(body, found)
+        found = _checked(belt, path) * back
+        low = _low_velocity(*_low_feet(body, scale))
+        feet = None if low is None else float(low @ back)
     times = np.arange(len(body.positions))[:, None] / body.source.fps
     travel = np.concatenate([-found / scale * times, np.zeros((len(times), 1))], axis=1)
-    return replace(body, positions=body.positions + travel[:, None]), Belt(found, True)
+    return replace(body, positions=body.positions + travel[:, None]), Belt(found, True, stated, feet)
 
 
 def belt_velocity(body: Body, scale: float) -> Array:
     """(2,) m/s of ground that both feet move with while they are low, and the pelvis does not; zero if there is none."""
     pelvis = 0.5 * scale * (body.at("left", "hip") + body.at("right", "hip"))[:, :2]
-    sides = [_low_velocities(body, scale, side) for side in SIDES]
-    if len(body.positions) < 2 or min(len(low) for low in sides) < 2:
+    sides = _low_feet(body, scale)
+    belt = _low_velocity(*sides)
+    if belt is None:
         return np.zeros(2)
-    belt = np.mean([np.median(low, axis=0) for low in sides], axis=0)
     speed = float(np.linalg.norm(belt))
-    near = max(STEADY[0], STEADY[1] * speed)
+    near = _near(speed)
     steady = min(float(np.mean(np.linalg.norm(low - belt, axis=1) < near)) for low in sides)
     drift = float(np.linalg.norm(pelvis[-1] - pelvis[0])) * body.source.fps / (len(pelvis) - 1)
     evident = SLOWEST <= speed <= FASTEST and steady > MOSTLY and drift < STAYS * speed
     return belt if evident else np.zeros(2)
+
+
+def _near(speed: float) -> float:
+    """m/s by which a foot's velocity may differ from a belt's."""
+    return max(STEADY[0], STEADY[1] * speed)
+
+
+def _low_feet(body: Body, scale: float) -> list[Array]:
+    """Of both sides; none where a single frame tells no velocity."""
+    if len(body.positions) < 2:
+        return [np.zeros((0, 2))] * len(SIDES)
+    return [_low_velocities(body, scale, side) for side in SIDES]
+
+
+def _low_velocity(left: Array, right: Array) -> Array | None:
+    """(2,) m/s of feet that are low, from those of the sides (N, 2); None where they hardly are."""
+    if min(len(left), len(right)) < 2:
+        return None
+    return np.asarray(0.5 * (np.median(left, axis=0) + np.median(right, axis=0)))
 
 
 def _low_velocities(body: Body, scale: float, side: str) -> Array:

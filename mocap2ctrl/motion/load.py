@@ -140,11 +140,13 @@ def load_motion(
     moved = retarget(unbelted, character, factor)
     points = moved.points
     told = {"belt": str(belt)} if under.put_back else {}
-    clip = replace(moved.clip, provenance={**_provenance(file, data, source, scale, time_range, stated), **told})
+    provenance = {**_provenance(file, data, source, scale, time_range, stated), **told}
+    clip = replace(moved.clip, start_s=source.start_s, provenance=provenance)
+    told_of_cycle: tuple[str, ...] = ()
     if cycles > 1 and not clip.loop:
-        clip, points = repeatable(clip, points, character, str(file))
+        clip, points, told_of_cycle = repeatable(clip, points, character, str(file))
     clip, points = _timed(clip, points, fps, cycles, str(file))
-    clip = replace(clip, ends_standing=ends_standing(clip, character), start_s=source.start_s)
+    clip = replace(clip, ends_standing=ends_standing(clip, character))
     named = named_joints(source, joints)
     reach = np.linalg.norm(clip.root_position[:, :2] - clip.root_position[0, :2], axis=1)
     return LoadedMotion(
@@ -174,6 +176,8 @@ def load_motion(
             *scale.warnings,
             *side_warnings,
             *under.warnings,
+            *moved.warnings,
+            *told_of_cycle,
             *_ground_warnings(clip, character),
         ),
     )

@@ -26,7 +26,7 @@ from mocap2ctrl.motion.ground import ground_shift
 from mocap2ctrl.motion.hinges import all_hinge_angles
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
 from mocap2ctrl.motion.names import SIDES
-from mocap2ctrl.motion.planting import plant
+from mocap2ctrl.motion.planting_check import planted_or_left
 from mocap2ctrl.motion.soles import turned_to_ground
 from mocap2ctrl.motion.toes import bent_toes
 from mocap2ctrl.types import Array, Masks, MotionClip
@@ -55,11 +55,13 @@ class Retargeted:
         clip: facing x above the origin at first.
         points: (T, E, 3) the source's evaluation points in the character's world, metres; NaN where it has no such joint.
         feet: how they stand, before and after they were planted.
+        warnings: contacts that could not be planted.
     """
 
     clip: MotionClip
     points: Array
     feet: Feet
+    warnings: tuple[str, ...]
 
 
 def retarget(body: Body, character: Character, scale: float) -> Retargeted:
@@ -76,7 +78,7 @@ def retarget(body: Body, character: Character, scale: float) -> Retargeted:
     size = character.height_m / ADULT_M
     adult = _retargeted(body, character.scaled(ADULT_M), scale / size)
     clip = replace(adult.clip, root_position=size * adult.clip.root_position)
-    return Retargeted(clip, size * adult.points, adult.feet.scaled(size))
+    return Retargeted(clip, size * adult.points, adult.feet.scaled(size), adult.warnings)
 
 
 def _retargeted(body: Body, character: Character, scale: float) -> Retargeted:
@@ -98,11 +100,11 @@ def _retargeted(body: Body, character: Character, scale: float) -> Retargeted:
     state = (state[0] + shift, rotations.continuous(state[1]), state[2])
     standing = on_ground(standing, character, posed[0] + shift[:, None], posed[1], fps)
     before = MotionClip(body.source.name, fps, *state, loop=body.source.loop)
-    planted = plant(before, character, standing)
+    planted, warnings = planted_or_left(before, character, standing)
     angles = bent_toes(character, planted)
     after = replace(before, root_position=planted[0], root_orientation=rotations.continuous(planted[1]), angles=angles)
     feet = feet_of(character, state, planted, standing, fps)
-    return Retargeted(*facing_x(after, points + shift[:, None]), feet)
+    return Retargeted(*facing_x(after, points + shift[:, None]), feet, warnings)
 
 
 def _standing(body: Body, character: Character, posed: tuple[Array, Array], scale: float) -> Masks:

@@ -73,7 +73,7 @@ def infer_scale(
     leg = leg_length(source, joints)
     if not leg > 0:
         raise MotionFileError(f"{path}: the legs have no length; the skeleton's offsets are zero")
-    up_axis, warnings = (up, ()) if up is not None else _infer_up(source, joints)
+    up_axis, warnings = (up, _doubt_up(source, joints, up)) if up is not None else _infer_up(source, joints)
     name, metres, doubt = (
         _infer_unit(source, leg) if unit is None else (*unit, _giant(leg / LEG_SHARE * unit[1], unit[0]))
     )
@@ -109,6 +109,23 @@ def z_up(source: SourceMotion, up: str) -> tuple[Array, Array, Array]:
     turn = _TO_Z_UP[up]
     quaternion = rotations.from_matrix(turn)
     return source.positions @ turn.T, rotations.multiply(quaternion, source.orientations), quaternion
+
+
+def _doubt_up(source: SourceMotion, joints: JointMap, up: str) -> tuple[str, ...]:
+    """What speaks against the up axis that was given: the file's format, or else how the body stands."""
+    if source.up is not None:
+        if up == source.up:
+            return ()
+        return (
+            f"the up axis that was given, {up}, is not the one that the file states, {source.up}; leave --up out to use that",
+        )
+    inferred, uncertain = _infer_up(source, joints)
+    if uncertain or up == inferred:
+        return ()
+    return (
+        f"with the up axis that was given, {up}, the body does not stand: it seems to along {inferred}; leave --up out to have "
+        "it inferred",
+    )
 
 
 def _infer_unit(source: SourceMotion, leg: float) -> tuple[str, float, tuple[str, ...]]:

@@ -123,7 +123,8 @@ def _source_of(what: str, loaded: LoadedMotion) -> str:
 def _belt_fact(belt: Belt) -> dict[str, str]:
     if not belt.speed_m_s:
         return {}
-    return {"moving ground": f"{belt.speed_m_s:.2f} m/s, {'put back as travel' if belt.put_back else 'left as it is'}"}
+    done = "put back as travel" if belt.put_back else "left as it is"
+    return {"moving ground": f"{belt.speed_m_s:.2f} m/s{', as stated' if belt.stated else ''}, {done}"}
 
 
 def feet_values(feet: Feet) -> dict[str, object]:

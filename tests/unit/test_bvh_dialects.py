@@ -279,7 +279,10 @@ def test_a_given_unit_and_axis_are_taken(character: Character, tmp_path: Path) -
     assert motion.warnings == ()
     giant = load_motion(path, character, stated=Stated(unit="m"))
     assert "the body is 173 m tall; leave --unit out" in giant.warnings[0]
-    assert load_motion(path, character, stated=Stated(up="-y")).up == "-y"
+    for up in ("x", "-y", "z"):
+        wrong = load_motion(path, character, stated=Stated(up=up))
+        assert wrong.up == up
+        assert f"the up axis that was given, {up}, the body does not stand: it seems to along y" in wrong.warnings[0]
     with pytest.raises(ConfigError, match=r"'furlong'; allowed are m, ft, .* or its metres"):
         load_motion(path, character, stated=Stated(unit="furlong"))
     with pytest.raises(ConfigError, match="'w'; allowed are x, y, z, -x, -y, -z"):

@@ -12,9 +12,10 @@ from test_motion_in_place import FPS, SPEED_M_S, stilts
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion import cycles
 from mocap2ctrl.motion.bvh_writer import write_bvh
 from mocap2ctrl.motion.clips import close_loop, repeat, velocities
-from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
+from mocap2ctrl.motion.cycles import Cycle, cut_cycle, find_cycle
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.footfalls import body_footfalls
 from mocap2ctrl.motion.load import load_motion
@@ -124,6 +125,20 @@ def test_cycles_of_a_file_that_is_no_loop(walk: MotionClip, character: Character
     assert np.nanmean(np.linalg.norm(loaded.source_points[:, 0] - loaded.clip.root_position, axis=1)) < 0.05
     first, last = loaded.clip.provenance["cycle_s"]
     assert last - first == pytest.approx(1.0, abs=0.02)
+    assert any(f"its best cycle, from {first:.2f} to {last:.2f} s of the file" in w for w in loaded.warnings)
+    assert not any("cycle" in w for w in load_motion(tmp_path / "walk.bvh", character).warnings)
+
+
+@pytest.mark.parametrize(("fps", "late_s"), [(None, 0.0), (30.0, 0.0), (None, 0.5)])
+def test_a_cycle_starts_when_it_does_in_the_file(
+    fps: float | None, late_s: float, character: Character, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_bvh(tmp_path / "walk.bvh", stilts(character), character)
+    monkeypatch.setattr(cycles, "find_cycle", lambda *_: Cycle(30, 90, 1.0, 1.0, 1.0))
+    cut = None if late_s == 0.0 else (late_s, 4.0)
+    loaded = load_motion(tmp_path / "walk.bvh", character, fps=fps, cycles=2, time_range=cut)
+    assert loaded.clip.start_s == pytest.approx(late_s + 0.5)
+    assert loaded.clip.provenance["cycle_s"] == pytest.approx([late_s + 0.5, late_s + 1.5])
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from mocap2ctrl.character import load_character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, parse_deepmimic, read_deepmimic
+from mocap2ctrl.motion.load import load_motion
+from mocap2ctrl.motion.stated import Stated
 
 UNIT = [1.0, 0.0, 0.0, 0.0]
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
@@ -91,6 +94,15 @@ def test_damaged_clips_are_refused(rows, cause: str):
 def test_a_robot_dog_is_refused_with_its_row_length():
     with pytest.raises(MotionFileError, match="20 numbers"):
         read_deepmimic(deepmimic_directory() / "laikago_walk.txt")
+
+
+@needs_clips
+def test_another_up_axis_than_the_formats_is_doubted():
+    character = load_character()
+    wrong = load_motion("humanoid3d_walk", character, stated=Stated(up="x"))
+    assert any("was given, x, is not the one that the file states, y" in warning for warning in wrong.warnings)
+    right = load_motion("humanoid3d_walk", character, stated=Stated(up="y"))
+    assert not any("up axis" in warning for warning in right.warnings)
 
 
 @needs_clips

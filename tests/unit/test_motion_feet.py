@@ -13,15 +13,17 @@ from test_motion_in_place import SPEED_M_S, stilts
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import clip_frames, clip_points, lowest_points, segment_frames
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion import planting_check
 from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.foot_paths import BLEND_S, foot_path
 from mocap2ctrl.motion.footfalls import body_footfalls, footfalls, spells
+from mocap2ctrl.motion.inverse_kinematics import State
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.planting import plant
 from mocap2ctrl.motion.toes import bent_toes
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.types import Array, Masks, MotionClip
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
@@ -90,6 +92,30 @@ def test_a_tilted_foot_stands_flat_and_a_sunk_one_is_raised(pitch: float) -> Non
     heights = np.min(bottom[..., 2] - RADIUS, axis=2)
     assert np.max(np.abs(heights[10:30])) < 5e-4
     assert np.min(heights) > -5e-4
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 6])
+def test_a_foot_whose_markers_jump_is_neither_rolled_over_nor_carried_off(seed: int) -> None:
+    """Jumps of 5 mm ask the linear system for turns of 100 degrees and more, which do not do what it promises."""
+    frames, fps = 126, 250.0
+    jumps = np.random.default_rng(seed)
+    place = np.tile([0.0, 0.0, ANKLE_M + 0.01], (frames, 1))
+    place[:, :2] += 0.005 * jumps.standard_normal((frames, 2))
+    tilt = 0.3 * np.linspace(0.0, 1.0, frames)[:, None] * [1.0, 0.3, 0.0] + 0.04 * jumps.standard_normal((frames, 3))
+    turned = rotations.from_rotation_vector(tilt)
+    standing = np.zeros((frames, 2), dtype=bool)
+    standing[60:96, 0] = standing[77:, 1] = True
+    moved, orientation = foot_path(place, turned, HEEL_AND_BALL, RADIUS, standing, fps)
+    turn = rotations.to_rotation_vector(rotations.multiply(orientation, rotations.conjugate(turned)))
+    assert np.max(np.linalg.norm(turn, axis=1)) < 1.0
+    assert np.max(np.linalg.norm(moved - place, axis=1)) < 0.15
+    for ball in (0, 1):
+        slides = []
+        for ankle, q in ((place, turned), (moved, orientation)):
+            spots = ankle + rotations.rotate(q, np.mean(HEEL_AND_BALL[ball], axis=0))
+            steps = np.linalg.norm(np.diff(spots[:, :2], axis=0), axis=1)
+            slides.append(np.mean(steps[standing[1:, ball] & standing[:-1, ball]]))
+        assert slides[1] < 0.5 * slides[0]
 
 
 def stepping(steps: int = 3) -> Array:
@@ -182,6 +208,52 @@ def test_planting_what_is_planted_changes_nothing(character: Character) -> None:
     np.testing.assert_allclose(again[0], once[0], atol=1e-3)
 
 
+def test_a_contact_that_planting_makes_worse_is_left_and_told(
+    character: Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planter that throws the right foot about wherever it stands late in the clip."""
+    clip = standing_clip(character, slide=0.05)
+    standing = np.ones((len(clip), 2, 2), dtype=bool)
+    standing[25:35] = False
+    column = character.hinge_names.index("right_thigh.flexion")
+
+    def throws(clip: MotionClip, character: Character, held: Masks) -> State:
+        angles = clip.angles.copy()
+        angles[::2, column] += 0.2 * held[::2, 1, 0] * (np.arange(len(clip)) >= 35)[::2]
+        return clip.root_position, clip.root_orientation, angles
+
+    monkeypatch.setattr(planting_check, "plant", throws)
+    state, warnings = planting_check.planted_or_left(clip, character, standing)
+    np.testing.assert_array_equal(state[2], clip.angles)
+    (warning,) = warnings
+    assert "the right foot was left as it was from 0.58 to 1.00 s: planted, it would slide 5 →" in warning
+    monkeypatch.setattr(planting_check, "plant", lambda clip, character, _: throws(clip, character, standing))
+    state, (warning,) = planting_check.planted_or_left(clip, character, standing)
+    np.testing.assert_array_equal(state[2], clip.angles)
+    assert "could not be planted" in warning
+
+
+def test_a_foot_that_stays_worse_without_a_contact_is_let_go(
+    character: Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planter for whom any contact of the right foot spoils the late one."""
+    clip = standing_clip(character, slide=0.05)
+    standing = np.ones((len(clip), 2, 2), dtype=bool)
+    standing[25:35] = False
+    column = character.hinge_names.index("right_thigh.flexion")
+
+    def throws(clip: MotionClip, character: Character, held: Masks) -> State:
+        angles = clip.angles.copy()
+        angles[36::2, column] += 0.2 * np.any(held[:, 1])
+        return clip.root_position, clip.root_orientation, angles
+
+    monkeypatch.setattr(planting_check, "plant", throws)
+    state, warnings = planting_check.planted_or_left(clip, character, standing)
+    np.testing.assert_array_equal(state[2], clip.angles)
+    assert any("the right foot was not planted at all" in warning for warning in warnings)
+    assert not any("left foot" in warning for warning in warnings)
+
+
 def test_the_pelvis_comes_down_where_legs_do_not_reach(character: Character) -> None:
     clip = standing_clip(character, slide=0.0, raised=0.05)
     straight = MotionClip(
@@ -250,6 +322,26 @@ def test_feet_of_files_are_clean_afterwards(loaded: LoadedMotion, character: Cha
     assert np.all(loaded.clip.angles >= character.lower_limits)
     assert np.all(loaded.clip.angles <= character.upper_limits)
     assert np.max(np.abs(velocities(loaded.clip).joints)) < 30.0
+
+
+@pytest.mark.parametrize("seconds", [None, (2.0, 2.5), (1.7, 2.3)])
+def test_a_recording_whose_markers_jump_is_planted(seconds: tuple[float, float] | None, character: Character) -> None:
+    """Malleoli of OpenSim's walk jump by up to 3 cm between frames of 4 ms."""
+    file = Path(__file__).parents[3] / "shared" / "data" / "c3d" / "opensim_walking2.c3d"
+    if not file.is_file():
+        pytest.skip("the test data folder ../shared/data/c3d is absent")
+    motion = load_motion(file, character, time_range=seconds)
+    before, after = motion.feet.before, motion.feet.after
+    assert before.slide_cm_s is not None
+    assert after.slide_cm_s is not None
+    assert before.height_mm is not None
+    assert after.height_mm is not None
+    assert after.slide_cm_s < 0.25 * before.slide_cm_s
+    assert after.height_mm < 0.5 * before.height_mm
+    inversion = [i for i, name in enumerate(character.hinge_names) if name.endswith("foot.inversion")]
+    limits = np.array([character.lower_limits[inversion], character.upper_limits[inversion]])
+    at_limit = np.any(np.abs(motion.clip.angles[:, None, inversion] - limits) < 1e-6, axis=1)
+    assert np.mean(at_limit) < 0.03
 
 
 def test_a_loops_feet_stand_across_its_seam(character: Character) -> None:

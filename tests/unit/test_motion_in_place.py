@@ -85,6 +85,20 @@ def test_travel_put_back_is_the_walk_over_ground(files: dict[str, Path], charact
         assert loaded.clip.provenance["belt"] == str(belt)
 
 
+def test_a_stated_belt_is_told_as_such_and_doubted_where_feet_contradict_it(
+    files: dict[str, Path], character: Character
+) -> None:
+    said = "the ground was taken to move back at 1.20 m/s, as --belt says"
+    for place, belt, feet in (("treadmill", 1.2, None), ("travels", 1.2, 0.0), ("treadmill", 3.0, 1.2)):
+        loaded = load_motion(files[place], character, belt=belt)
+        (told,) = (warning for warning in loaded.warnings if "--belt" in warning)
+        assert said.replace("1.20", f"{belt:.2f}") in told
+        assert "stays in place" not in told
+        assert ("but the feet" in told) == (feet is not None)
+        if feet is not None:
+            assert loaded.belt.feet_m_s == pytest.approx(feet, abs=0.06)
+
+
 def test_the_ground_is_still_where_that_is_said(files: dict[str, Path], character: Character) -> None:
     loaded = load_motion(files["treadmill"], character, belt="none")
     assert loaded.belt.speed_m_s == 0.0
