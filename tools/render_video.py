@@ -39,8 +39,8 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.files import replacing, write_arrays, write_bytes
 from mocap2ctrl.geometry.camera import to_camera
-from mocap2ctrl.motion.load import clips, load_motion
-from mocap2ctrl.motion.load import ends_standing
+from mocap2ctrl.motion import clips
+from mocap2ctrl.motion.load import ends_standing, load_motion
 from mocap2ctrl.motion.npz import write_motion
 from mocap2ctrl.report.overlay import encode_h264
 from mocap2ctrl.types import Array, Camera, MotionClip

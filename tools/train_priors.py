@@ -21,8 +21,8 @@ from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
+from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.prior import PosePrior, train
 from mocap2ctrl.prior.features import root_rotation_vector
 from mocap2ctrl.prior.files import save_prior
