@@ -17,6 +17,8 @@ from mocap2ctrl.types import Array, MotionClip
 from mocap2ctrl.video.samples import TRUTH, shipped_file
 
 SHORTEST_S = 0.1
+LATEST_S = 0.05
+"""A reference may begin so much later than the capture: a calibration pose in front of it was left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +51,12 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
 
     Args:
         path: an `.npz` as `motion.npz.write_motion` writes it, with or without `points_m` (T, E, 3) of the body that was filmed,
-            or a motion file of any other kind, or the name of a sample video's truth; its time 0 is the video's.
+            or a motion file of any other kind, or the name of a sample video's truth; its clock is the video's.
         height_m: of the body that a motion file without a height is retargeted to.
         part: seconds of the video that the capture was fitted to; all if not given.
 
     Raises:
-        MotionFileError: it cannot be read, or ends before the part begins.
+        MotionFileError: it cannot be read, ends before the part begins, or begins after it.
     """
     path = shipped_file(path, TRUTH) or path
     if Path(path).suffix.lower() == ".npz":
@@ -63,15 +65,17 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
         character = load_character(height_m=height_m)
         loaded = load_motion(path, character)
         clip, points = loaded.clip, loaded.source_points
-    start_s, end_s = (0.0, clip.duration_s) if part is None else part
-    if clip.duration_s - start_s < SHORTEST_S:
+    first_s, last_s = clip.start_s, clip.start_s + clip.duration_s
+    start_s, end_s = (0.0, last_s) if part is None else part
+    if last_s - start_s < SHORTEST_S or first_s - start_s > LATEST_S:
         raise MotionFileError(
-            f"{path}: lasts {clip.duration_s:.2f} s, but the capture begins {start_s:.2f} s into its video; "
+            f"{path}: is there from {first_s:.2f} to {last_s:.2f} s, but the capture begins {start_s:.2f} s into its video; "
             "give a reference of the whole video"
         )
-    seconds = min(end_s, clip.duration_s) - start_s
-    times = start_s + np.arange(int(np.floor(seconds * clip.fps + 1e-6)) + 1) / clip.fps
-    clip = replace(at_times(clip, times), loop=False)
+    begin_s = max(start_s, first_s)
+    seconds = min(end_s, last_s) - begin_s
+    times = begin_s - first_s + np.arange(int(np.floor(seconds * clip.fps + 1e-6)) + 1) / clip.fps
+    clip = replace(at_times(clip, times), loop=False, start_s=begin_s)
     clip = replace(clip, ends_standing=ends_standing(clip, character))
     return Reference(character, clip, None if points is None else _points_at(points, clip.fps, times))
 

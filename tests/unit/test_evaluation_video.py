@@ -236,6 +236,17 @@ class TestReferenceFiles:
             0.6 + (1.0 if reference.clip.ends_standing else 0.0)
         )
 
+    def test_a_reference_that_begins_late_is_compared_by_its_clock(self, tmp_path: Path, character: Character) -> None:
+        """Recorded from 0.3 s of the video on; the capture begins at 0.52 s, which is 0.22 s into the reference."""
+        clip = sliding_clip(character, 30.0, 2.0)
+        path = self.written(tmp_path / "late.npz", character, start_s=0.3)
+        reference = load_reference(path, 1.75, (0.52, 1.12))
+        assert reference.clip.start_s == pytest.approx(0.52)
+        assert reference.clip.root_position[0, 0] == pytest.approx(clip.root_position[0, 0] + 0.22)
+        with pytest.raises(MotionFileError, match=r"from 0\.30 to 2\.30 s.*begins 0\.00 s into"):
+            load_reference(path, 1.75)
+        assert load_reference(path, 1.75, (0.26, 1.0)).clip.start_s == pytest.approx(0.3)
+
     @needs_walk
     def test_a_motion_file_is_retargeted_to_the_capture_s_height(self, tmp_path: Path, character: Character) -> None:
         """A walk as BVH, without a height of its own; the same world place as in the file."""
@@ -250,7 +261,7 @@ class TestReferenceFiles:
 
     def test_a_reference_that_ends_too_early_is_refused(self, tmp_path: Path, character: Character) -> None:
         path = self.written(tmp_path / "truth.npz", character)
-        with pytest.raises(MotionFileError, match=r"truth\.npz: lasts 2\.00 s.*1\.95 s into"):
+        with pytest.raises(MotionFileError, match=r"truth\.npz: is there from 0\.00 to 2\.00 s.*1\.95 s into"):
             load_reference(path, 1.75, (1.95, 2.5))
 
     @pytest.mark.parametrize(
