@@ -7,8 +7,8 @@ from typing import Any
 
 from mocap2ctrl.cli.options import add_person, add_slowmo, given, number
 from mocap2ctrl.motion.kinds import KINDS_TEXT
+from mocap2ctrl.motion.units import UP_AXES
 
-UP_AXES = ("x", "y", "z", "-x", "-y", "-z")
 INPUT_HELP = (
     "a video; masks (FILE.npz:KEY, a folder of PNGs, or a video in black and white); a motion file: "
     f"{KINDS_TEXT}; or the name of sample footage or of a clip in pybullet_data"

@@ -17,7 +17,7 @@ from mocap2ctrl.fit.inputs import MOTION_OPTIONS, is_video_input
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import ends_standing, load_motion
-from mocap2ctrl.motion.npz import read_body, read_motion
+from mocap2ctrl.motion.npz import read_body_and_motion
 from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import MotionClip
@@ -112,8 +112,8 @@ def _read(source: Path, reference: bool, fps: float | None, stated: Stated) -> t
         raise ConfigError(f"{source}: is no capture; --reference goes with a folder that mocap2ctrl fit has written")
     if source.suffix.lower() == ".npz":
         _refuse_stated(stated, f"{source}: states unit, axes and joints itself")
-        character = read_body(source)
-        return read_motion(source, character), character, "npz"
+        character, clip = read_body_and_motion(source)
+        return clip, character, "npz"
     if source.is_dir():
         raise ConfigError(f"{source}: is a folder but no capture; give a motion file ({KINDS_TEXT}), or a capture")
     if is_video_input(source):

@@ -10,9 +10,9 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion.clips import at_times
+from mocap2ctrl.motion.clips import at_times, points_at
 from mocap2ctrl.motion.load import ends_standing, load_motion
-from mocap2ctrl.motion.npz import read_body, read_motion
+from mocap2ctrl.motion.npz import read_body_and_motion
 from mocap2ctrl.types import Array, MotionClip
 from mocap2ctrl.video.samples import TRUTH, shipped_file
 
@@ -77,7 +77,7 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
     times = begin_s - first_s + np.arange(int(np.floor(seconds * clip.fps + 1e-6)) + 1) / clip.fps
     clip = replace(at_times(clip, times), loop=False, start_s=begin_s)
     clip = replace(clip, ends_standing=ends_standing(clip, character))
-    return Reference(character, clip, None if points is None else _points_at(points, clip.fps, times))
+    return Reference(character, clip, None if points is None else points_at(points, clip.fps, times))
 
 
 def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:
@@ -91,17 +91,8 @@ def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:
         raise MotionFileError(f"{path}: not a readable motion .npz; give a truth.npz, or a .bvh") from error
     if not 0.5 <= height <= 3.0:
         raise MotionFileError(f"{path}: height_m is {height:g}; expected metres of a person")
-    character = read_body(path)
-    clip = read_motion(path, character)
+    character, clip = read_body_and_motion(path)
     shape = (len(clip), len(character.evaluation_points), 3)
     if points is not None and (points.shape != shape or not np.isfinite(points).all()):
         raise MotionFileError(f"{path}: points_m has shape {points.shape}; expected {shape}, finite, metres")
     return character, clip, points
-
-
-def _points_at(points: Array, fps: float, times: Array) -> Array:
-    position = np.minimum(times * fps, len(points) - 1.0)
-    before = np.minimum(position.astype(int), max(len(points) - 2, 0))
-    after = np.minimum(before + 1, len(points) - 1)
-    share = (position - before)[:, None, None]
-    return np.asarray((1.0 - share) * points[before] + share * points[after])

@@ -325,10 +325,13 @@ class Evaluator:
         spec = self.spec(problem)
         runs, penalty = list(self.simulate(problem, spec, spec.feasible(x))), spec.penalty(x)
         found = [self.objective.terms(rollouts, penalty, problem.first_frame, problem.end_frame) for rollouts in runs]
-        return mean_terms(found), runs[0].diverged, self._residuals(problem, runs) if with_residuals else None
+        return mean_terms(found), runs[0].diverged, self._residuals(problem, runs, found) if with_residuals else None
 
-    def _residuals(self, problem: Problem, runs: Sequence[Rollouts]) -> Array:
-        parts = [residuals(self.objective, rollouts, problem.first_frame, problem.end_frame) for rollouts in runs]
+    def _residuals(self, problem: Problem, runs: Sequence[Rollouts], found: Sequence[tuple[TermValue, ...]]) -> Array:
+        parts = [
+            residuals(self.objective, rollouts, terms, problem.first_frame, problem.end_frame)
+            for rollouts, terms in zip(runs, found, strict=True)
+        ]
         return np.asarray(np.concatenate(parts, axis=1) / np.sqrt(len(parts)))
 
 

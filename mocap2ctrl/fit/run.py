@@ -116,12 +116,12 @@ def fit_capture(
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
         stack.enter_context(threadpool_limits(limits=1))
         watch = _Watch(log, on_progress, begun, capture)
+        interrupts = stack.enter_context(Interrupts())
 
         def on_generation(generation: Generation) -> None:
             watch.generation(generation)
             interrupts.check()
 
-        interrupts = stack.enter_context(Interrupts())
         try:
             for stage in _stages(pool, capture, on_generation):
                 best = stage

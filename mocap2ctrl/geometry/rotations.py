@@ -42,6 +42,11 @@ def normalise(q: npt.ArrayLike) -> Array:
     return np.asarray(q / np.linalg.norm(q, axis=-1, keepdims=True))
 
 
+def unit(vectors: Array) -> Array:
+    """Vectors (..., 3) at length 1; zero stays zero."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
+
+
 def rotate(q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """Vectors (..., 3) rotated by unit quaternions (..., 4)."""
     q, v = np.asarray(q, float), np.asarray(v, float)

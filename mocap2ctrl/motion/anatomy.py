@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.names import SIDES, JointMap
+from mocap2ctrl.geometry.rotations import unit
+from mocap2ctrl.motion.names import JointMap
 from mocap2ctrl.motion.source import SourceMotion, rest_positions
 from mocap2ctrl.types import Array
 
@@ -63,6 +65,11 @@ class Body:
         best = int(np.argmax(reach))
         return below[best] if reach[best] > 1e-6 else None
 
+    def end_of_foot(self, side: str) -> int | None:
+        """The joint of the toes or, where there is none, the far end of the foot; None where it has none."""
+        toe = self.joints.limb(side, "toe")
+        return self.tip_of(self.joints.limbs[side, "ankle"]) if toe is None else toe
+
     def top_of_head(self) -> int | None:
         """The head's tip, None where there is none or where it does not lie above (some exporters invent End Sites)."""
         head = self.joints.head
@@ -80,11 +87,6 @@ class Body:
     def carried(self, joint: int, axis: Array) -> Array:
         """(T, 3) world directions of an axis fixed in a joint's frame."""
         return rotations.rotate(self.orientations[:, joint], axis)
-
-
-def unit(vectors: Array) -> Array:
-    """Vectors (..., 3) at length 1; zero stays zero."""
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
 def frame_from(z: Array, y: Array) -> Array:
@@ -227,8 +229,7 @@ def _bend_axis(body: Body, joint: int, upper: Array, lower: Array, *, sign: floa
 
 def _foot_frames(body: Body, side: str, shank: Array) -> dict[str, Array]:
     ankle = body.joints.limbs[side, "ankle"]
-    toe = body.joints.limb(side, "toe")
-    end = body.tip_of(ankle) if toe is None else toe
+    toe, end = body.joints.limb(side, "toe"), body.end_of_foot(side)
     if end is None:
         return {}
     direction = unit(body.positions[:, end] - body.positions[:, ankle])

@@ -9,9 +9,9 @@ from typing import Any
 import c3d
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.marker_track import MarkerTrack
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.trc import UNITS_M
 from mocap2ctrl.types import Array
 

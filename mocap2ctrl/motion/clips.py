@@ -85,6 +85,15 @@ def at_times(clip: MotionClip, times_s: Array) -> MotionClip:
     )
 
 
+def points_at(points: Array, fps: float, times_s: Array) -> Array:
+    """Points (T, E, 3), recorded at `fps`, at the given times (N,) in seconds from the first."""
+    position = np.minimum(times_s * fps, len(points) - 1.0)
+    before = np.minimum(position.astype(int), max(len(points) - 2, 0))
+    after = np.minimum(before + 1, len(points) - 1)
+    share = (position - before)[:, None, None]
+    return np.asarray((1.0 - share) * points[before] + share * points[after])
+
+
 def mirror(clip: MotionClip, character: Character) -> MotionClip:
     """The clip seen in a mirror: left and right exchanged by the plane y = 0."""
     index, sign = character.mirror_hinges

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.anatomy import Body, unit
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.geometry.rotations import unit
+from mocap2ctrl.motion.anatomy import Body
 from mocap2ctrl.types import Array
 
 MIRROR = np.array([1.0, -1.0, 1.0])
@@ -56,7 +57,7 @@ def feet_forwards(body: Body) -> float:
     cosines = [0.0]
     for side in SIDES:
         ankle = body.joints.limbs[side, "ankle"]
-        end = body.joints.limb(side, "toe") or body.tip_of(ankle)
+        end = body.end_of_foot(side)
         if end is not None:
             cosines.append(
                 float(np.mean(np.sum(unit(body.positions[:, end] - body.positions[:, ankle]) * front, axis=-1)))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mocap2ctrl.character.kinematics import segment_frames
-from mocap2ctrl.character.model import Character
-from mocap2ctrl.motion.footfalls import spells
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.motion.inverse_kinematics import State
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.motion.soles import sole_heights, sole_middles, soles
 from mocap2ctrl.types import Array, Masks
 
@@ -73,8 +72,7 @@ def feet_of(character: Character, before: State, after: State, standing: Masks, 
     """Measures the feet of a motion; `standing` (T, 2, 2) says when heel and ball of the left and right foot stand."""
     any_part = np.any(standing, axis=2)
     contacts = tuple(
-        tuple((first / fps, (last - 1) / fps) for first, last in spells(any_part[:, side]))
-        for side in range(len(SIDES))
+        tuple((first / fps, (last - 1) / fps) for first, last in runs(any_part[:, side])) for side in range(len(SIDES))
     )
     return Feet(measured(character, before, standing, fps), measured(character, after, standing, fps), contacts)
 

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import clip_frames
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.motion.contacts import speed
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.motion.soles import sole_heights, soles, turned_to_ground
 from mocap2ctrl.types import Array, Masks, MotionClip
 
@@ -73,16 +73,10 @@ def on_ground(standing: Masks, character: Character, positions: Array, orientati
     return near
 
 
-def spells(standing: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last frame, the last not included, of each run of true in (T,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], standing, [False]]).astype(int)))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-
 def _held(begin: npt.NDArray[np.bool_], stay: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Runs of `stay` that hold a frame of `begin`: hysteresis that is the same forwards and backwards in time."""
     held = np.zeros(len(begin), dtype=bool)
-    for first, last in spells(stay | begin):
+    for first, last in runs(stay | begin):
         held[first:last] = np.any(begin[first:last])
     return held
 
@@ -92,7 +86,7 @@ def _without_blips(standing: npt.NDArray[np.bool_], fps: float) -> npt.NDArray[n
     cleaned = standing.copy()
     shortest = round(SHORTEST_S * fps)
     for value, least in ((True, shortest), (False, max(2, shortest))):
-        for first, last in spells(cleaned != value):
+        for first, last in runs(cleaned != value):
             if last - first < least and first > 0 and last < len(cleaned):
                 cleaned[first:last] = value
     return cleaned

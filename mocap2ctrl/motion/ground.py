@@ -6,9 +6,8 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 from mocap2ctrl.character.kinematics import lowest_points
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.motion.contacts import FEET, speed
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.soles import sole_heights, soles
 from mocap2ctrl.types import Array, Masks
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.anatomy import Body
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
 AUTO, NONE = "auto", "none"
 SLOWEST, FASTEST = 0.3, 12.0
-"""m/s of belts: slower ones are not told from skating feet."""
+"""m/s of belts: slower ones are not told from skating feet; sprinters on treadmills are not faster."""
 LOW_M = 0.03
 LOW_PERCENTILE = 10.0
 STEADY = (0.15, 0.35)
@@ -139,8 +139,7 @@ def _low_velocity(left: Array, right: Array) -> Array | None:
 
 def _low_velocities(body: Body, scale: float, side: str) -> Array:
     """(N, 2) velocities along the ground, m/s, of an ankle and its toes in the frames in which they are low."""
-    ankle, toe = body.joints.limbs[side, "ankle"], body.joints.limb(side, "toe")
-    end = body.tip_of(ankle) if toe is None else toe
+    ankle, end = body.joints.limbs[side, "ankle"], body.end_of_foot(side)
     reach = max(1, round(0.5 * WINDOW_S * body.source.fps))
     frames = np.arange(len(body.positions))
     before, after = np.maximum(frames - reach, 0), np.minimum(frames + reach, len(frames) - 1)

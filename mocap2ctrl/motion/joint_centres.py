@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mocap2ctrl.motion.anatomy import BEND_FADE, unit
+from mocap2ctrl.character.model import SIDES
+from mocap2ctrl.geometry.rotations import unit
+from mocap2ctrl.motion.anatomy import BEND_FADE
 from mocap2ctrl.motion.marker_track import Points
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
 HALF_WIDTH_M = {"knee": 0.055, "ankle": 0.040, "elbow": 0.042}

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_points
-from mocap2ctrl.character.model import Character
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.types import Array, MotionClip
 
 LIMBS = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.motion.source import SourceMotion
-
-SIDES = ("left", "right")
 
 LIMB_NAMES: dict[str, tuple[str, ...]] = {
     "hip": ("upleg", "upperleg", "thigh", "thighbend", "femur", "hip", "legupper", "leg"),

@@ -246,11 +246,7 @@ def _timed(clip: MotionClip, points: Array, fps: float | None, cycles: int, path
     if fps is None:
         return clip, points
     timed = clips.resample(clip, fps)
-    position = np.minimum(np.arange(len(timed)) / timed.fps * clip.fps, len(clip) - 1)
-    before = np.minimum(position.astype(int), max(len(clip) - 2, 0))
-    after = np.minimum(before + 1, len(clip) - 1)
-    share = (position - before)[:, None, None]
-    return timed, (1.0 - share) * points[before] + share * points[after]
+    return timed, clips.points_at(points, clip.fps, np.arange(len(timed)) / timed.fps)
 
 
 def _repeat_points(points: Array, clip: MotionClip, cycles: int) -> Array:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.motion.marker_track import MarkerTrack, Points, seen
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.units import to_z_up
 from mocap2ctrl.types import Array
 

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.joint_centres import JointCentres, joint_centres
 from mocap2ctrl.motion.marker_axes import in_metres
 from mocap2ctrl.motion.marker_names import labels_by_joint, landmarks, of_one_subject
-from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, runs, seen
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.motion.marker_track import BRIDGED_S, MarkerTrack, Points, bridged, longest_stretch, seen
 from mocap2ctrl.motion.points_skeleton import PointSkeleton, skeleton_of
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.units import to_z_up
 from mocap2ctrl.types import Array

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mocap2ctrl.motion.names import SIDES
+from mocap2ctrl.character.model import SIDES
 
 # Landmark to labels without the side's letter, most telling first. Centres of joints, then points on the skin.
 _LIMB_LABELS: dict[str, str] = {

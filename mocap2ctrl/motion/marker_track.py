@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.types import Array
 
 BRIDGED_S = 0.5
@@ -50,12 +51,6 @@ class MarkerTrack:
 def seen(places: Array) -> np.ndarray:
     """(T,) whether a point (T, 3) is seen."""
     return np.asarray(np.isfinite(places).all(axis=-1))
-
-
-def runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """Begin and end, exclusive, of each run of true `flags` (T,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def bridged(places: Array, longest: int) -> Array:

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mocap2ctrl.character.model import SIDES
 from mocap2ctrl.errors import JointsError, MotionFileError
-from mocap2ctrl.motion.joint_names import LIMB_NAMES, SIDES, midline_names, rank, side_and_name, sided_names
+from mocap2ctrl.motion.joint_names import LIMB_NAMES, midline_names, rank, side_and_name, sided_names
 from mocap2ctrl.motion.skeleton_shape import find_shape
 from mocap2ctrl.motion.source import SourceMotion
 

@@ -27,6 +27,16 @@ READABLE = (1, 2)
 """Format 1 holds root and angles only, and no character."""
 
 CONVENTIONS = "z up, x forward, y left; metres, radians, seconds; quaternions wxyz, world from segment"
+UNITS = {
+    "length_unit": "m",
+    "angle_unit": "rad",
+    "time_unit": "s",
+    "quaternion_order": "wxyz",
+    "up": "z",
+    "forward": "x",
+}
+"""Of all arrays that are written for others, by entry."""
+
 UNIT_TOLERANCE = 1e-3
 """How far a quaternion's length may be from 1."""
 
@@ -42,12 +52,7 @@ def motion_arrays(clip: MotionClip, character: Character) -> Mapping[str, npt.Ar
     return {
         "format": FORMAT,
         "conventions": CONVENTIONS,
-        "length_unit": "m",
-        "angle_unit": "rad",
-        "time_unit": "s",
-        "quaternion_order": "wxyz",
-        "up": "z",
-        "forward": "x",
+        **UNITS,
         "name": clip.name,
         "fps": clip.fps,
         "start_s": clip.start_s,
@@ -91,7 +96,24 @@ def read_body(path: Path | str) -> Character:
     Raises:
         MotionFileError: not such a file, damaged, or of another version.
     """
+    return _body(_entries(path), path)
+
+
+def read_body_and_motion(path: Path | str) -> tuple[Character, MotionClip]:
+    """`read_body` and its motion, from one reading of the file.
+
+    Raises:
+        MotionFileError: not such a file, damaged, or of another version.
+    """
     data = _entries(path)
+    character = _body(data, path)
+    try:
+        return character, _clip(data, str(path), character)
+    except KeyError as error:
+        raise _missing(path, error) from error
+
+
+def _body(data: Mapping[str, np.ndarray[Any, Any]], path: Path | str) -> Character:
     try:
         if "character_toml" not in data:
             return load_character(height_m=float(data["height_m"]))

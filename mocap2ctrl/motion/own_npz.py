@@ -13,7 +13,7 @@ from mocap2ctrl.character.kinematics import clip_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.npz import read_body, read_motion
+from mocap2ctrl.motion.npz import read_body_and_motion
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.types import Array
 
@@ -39,8 +39,7 @@ def read_own_npz(path: Path, name: str) -> SourceMotion:
     """
     try:
         _check_archive(path)
-        character = read_body(path)
-        clip = read_motion(path, character)
+        character, clip = read_body_and_motion(path)
     except MotionFileError:
         raise
     except Exception as error:  # a damaged archive raises many kinds

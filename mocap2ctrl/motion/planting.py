@@ -10,12 +10,11 @@ import numpy as np
 from scipy.ndimage import distance_transform_edt, maximum_filter1d, uniform_filter1d
 
 from mocap2ctrl.character.kinematics import clip_frames, segment_frames
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import carried_on, cycle_turn
 from mocap2ctrl.motion.foot_paths import foot_path
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.soles import soles
 from mocap2ctrl.types import Array, Masks, MotionClip
 

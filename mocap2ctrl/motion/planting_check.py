@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.motion.feet import Standing, standing_of, traces
-from mocap2ctrl.motion.footfalls import spells
 from mocap2ctrl.motion.inverse_kinematics import State
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.planting import plant
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.types import Array, Masks, MotionClip
 
 MORE_CM_S, MORE_MM = 2.0, 5.0
@@ -51,7 +50,7 @@ def _worse(before: tuple[Array, Array], after: tuple[Array, Array], standing: Ma
     """The contacts that slide more than before, or are farther from the ground, and a sentence on each."""
     found = {}
     for side, name in enumerate(SIDES):
-        for first, last in spells(np.any(standing[:, side], axis=1)):
+        for first, last in runs(np.any(standing[:, side], axis=1)):
             part = _only(standing, (side, first, last))
             was, now = standing_of(before, part), standing_of(after, part)
             if _more(was, now):

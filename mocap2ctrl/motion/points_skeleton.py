@@ -12,11 +12,11 @@ from functools import cache
 
 import numpy as np
 
-from mocap2ctrl.character.model import load_character
+from mocap2ctrl.character.model import SIDES, load_character
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.anatomy import DEFAULT_SOLE_PITCH, frame_from, unit
+from mocap2ctrl.geometry.rotations import unit
+from mocap2ctrl.motion.anatomy import DEFAULT_SOLE_PITCH, frame_from
 from mocap2ctrl.motion.joint_centres import JointCentres
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
 UP = np.array([0.0, 0.0, 1.0])

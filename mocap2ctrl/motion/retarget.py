@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from mocap2ctrl.character.kinematics import points_world, segment_frames
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.anatomy import Body, segment_orientations
 from mocap2ctrl.motion.clips import facing_x
@@ -25,7 +25,6 @@ from mocap2ctrl.motion.footfalls import footfalls, on_ground
 from mocap2ctrl.motion.ground import ground_shift
 from mocap2ctrl.motion.hinges import all_hinge_angles
 from mocap2ctrl.motion.inverse_kinematics import PointTargets, State, reach
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.motion.planting_check import planted_or_left
 from mocap2ctrl.motion.soles import turned_to_ground
 from mocap2ctrl.motion.toes import bent_toes
@@ -112,8 +111,7 @@ def _standing(body: Body, character: Character, posed: tuple[Array, Array], scal
     tracks = []
     for side in SIDES:
         ankle = body.joints.limbs[side, "ankle"]
-        toe = body.joints.limb(side, "toe")
-        end = body.tip_of(ankle) if toe is None else toe
+        end = body.end_of_foot(side)
         toes = posed[0][:, character.segment_index(f"{side}_toes")] if end is None else scale * body.positions[:, end]
         tracks.append(np.stack([scale * body.positions[:, ankle], toes], axis=1))
     return footfalls(np.stack(tracks, axis=1), turned_to_ground(character, *posed), body.source.fps)

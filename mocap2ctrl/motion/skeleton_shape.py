@@ -12,7 +12,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from mocap2ctrl.motion.joint_names import SIDES, side_and_name
+from mocap2ctrl.character.model import SIDES
+from mocap2ctrl.geometry.rotations import unit
+from mocap2ctrl.motion.joint_names import side_and_name
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.types import Array
 
@@ -259,10 +261,10 @@ def _left(tree: _Tree, legs: tuple[dict[str, int], ...], arms: tuple[dict[str, i
     """(T, 3) the body's left: up along the trunk, times the front, which feet, else knees, else the way it goes tell."""
     at = tree.positions
     hips = 0.5 * (at[:, legs[0]["hip"]] + at[:, legs[1]["hip"]])
-    trunk = _unit(0.5 * (at[:, arms[0]["shoulder"]] + at[:, arms[1]["shoulder"]]) - hips)
-    across = _unit(sum((at[:, legs[0][part]] - at[:, legs[1][part]] for part in ("hip", "knee")), np.zeros_like(hips)))
+    trunk = unit(0.5 * (at[:, arms[0]["shoulder"]] + at[:, arms[1]["shoulder"]]) - hips)
+    across = unit(sum((at[:, legs[0][part]] - at[:, legs[1][part]] for part in ("hip", "knee")), np.zeros_like(hips)))
     size = max(float(np.median(_distance(tree, legs[0]["hip"], legs[0]["ankle"]))), 1e-12)
-    feet = sum((_unit(at[:, _foot_end(tree, leg["ankle"])] - at[:, leg["ankle"]]) for leg in legs), np.zeros_like(hips))
+    feet = sum((unit(at[:, _foot_end(tree, leg["ankle"])] - at[:, leg["ankle"]]) for leg in legs), np.zeros_like(hips))
     knees = sum(
         (at[:, leg["knee"]] - 0.5 * (at[:, leg["hip"]] + at[:, leg["ankle"]]) for leg in legs), np.zeros_like(hips)
     )
@@ -276,10 +278,6 @@ def _left(tree: _Tree, legs: tuple[dict[str, int], ...], arms: tuple[dict[str, i
 
 def _foot_end(tree: _Tree, ankle: int) -> int:
     return tree.path(ankle)[-1]
-
-
-def _unit(vectors: Array) -> Array:
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12))
 
 
 def _neck_and_head(tree: _Tree, legs: _Pair, arms: _Pair) -> dict[str, int]:

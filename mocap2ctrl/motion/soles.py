@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mocap2ctrl.character.kinematics import points_world
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array, Masks
 
 UPRIGHT = (0.75, 0.3)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from mocap2ctrl.character.kinematics import segment_frames
-from mocap2ctrl.character.model import Character, Segment
+from mocap2ctrl.character.model import SIDES, Character, Segment
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.inverse_kinematics import State
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.types import Array
 
 SOLE_DOWN = (0.05, 0.3)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mocap2ctrl.motion.joint_names import LIMB_NAMES, SIDES, rank, sided_names
+from mocap2ctrl.character.model import SIDES
+from mocap2ctrl.motion.joint_names import LIMB_NAMES, rank, sided_names
 from mocap2ctrl.motion.skeleton_shape import find_shape
 from mocap2ctrl.motion.source import SourceMotion
 

@@ -7,16 +7,20 @@ out; they are in the cost by which steps are accepted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mocap2ctrl.control.closed_loop import Rollouts
-from mocap2ctrl.objective.terms import DIVERGED_CM2, Objective
+from mocap2ctrl.objective.terms import DIVERGED_CM2, Objective, TermValue
 from mocap2ctrl.types import Array
 
 CM = 100.0
 
 
-def residuals(objective: Objective, rollouts: Rollouts, first_frame: int, end_frame: int) -> Array:
+def residuals(
+    objective: Objective, rollouts: Rollouts, terms: Sequence[TermValue], first_frame: int, end_frame: int
+) -> Array:
     """(P, R) whose squares sum to the weighted cost of markers, velocity, stability, silhouettes and keypoints.
 
     Frames of simulations that diverged, and those that are farther off than the cost looks, count as far off in every number alike.
@@ -24,22 +28,25 @@ def residuals(objective: Objective, rollouts: Rollouts, first_frame: int, end_fr
     Args:
         objective: what is weighed, and how.
         rollouts: recorded at the target's frame rate.
+        terms: `objective.terms` of them, over the same window: silhouettes are drawn once.
         first_frame, end_frame: the window, in the target's frames, both included.
     """
     w, target = objective.weights, objective.target
     evidence = max(min(end_frame + 1, len(target)) - first_frame, 0)
     markers = _bounded(CM * objective.marker_errors(rollouts, first_frame, end_frame))
-    masks = objective.mask_distances(rollouts, first_frame, end_frame)
-    points = objective.keypoint_distances(rollouts, first_frame, first_frame + evidence)
+    seen = {term.name: term.per_frame for term in terms}
+    beyond = np.empty((len(markers), 0))
+    if markers.shape[1] > evidence:
+        beyond = np.nan_to_num(objective.mask_distances(rollouts, first_frame + evidence, end_frame))
     drift = _bounded(CM * objective.drift_errors(rollouts, first_frame, min(end_frame, len(target) - 1))[:, :, None])
     held = w.stability * (w.markers if objective.view is not None else 1.0)
     parts = [
         _mean_square(markers[:, :evidence], w.markers),
         _mean_square(drift, w.velocity),
         _mean_square(markers[:, evidence:], held),
-        _mean_square(_roots(_seen(masks[:, :evidence])), w.silhouette),
-        _mean_square(_roots(np.nan_to_num(masks[:, evidence:])), w.stability * w.silhouette),
-        _mean_square(_roots(_seen(points)), w.keypoints),
+        _mean_square(_roots(_seen(seen["silhouette"])), w.silhouette),
+        _mean_square(_roots(beyond), w.stability * w.silhouette),
+        _mean_square(_roots(_seen(seen["keypoints"])), w.keypoints),
     ]
     return np.concatenate(parts, axis=1)
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.motion.feet import Feet
 from mocap2ctrl.motion.in_place import Belt
 from mocap2ctrl.motion.joint_map import FILE_NAME
 from mocap2ctrl.motion.kinds import TITLES
 from mocap2ctrl.motion.load import LoadedMotion
-from mocap2ctrl.motion.names import SIDES
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.inspection import Figure, Inspection
 from mocap2ctrl.report.inspection_pictures import grid, jpeg, spread

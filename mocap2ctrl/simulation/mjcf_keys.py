@@ -12,17 +12,9 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import velocities
+from mocap2ctrl.motion.npz import UNITS
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.types import Array, MotionClip, SimState
-
-UNITS = {
-    "length_unit": "m",
-    "angle_unit": "rad",
-    "time_unit": "s",
-    "quaternion_order": "wxyz",
-    "up": "z",
-    "forward": "x",
-}
 
 
 @dataclass(frozen=True, eq=False)

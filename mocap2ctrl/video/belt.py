@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.geometry.camera import world_to_camera
+from mocap2ctrl.motion.in_place import AUTO, FASTEST, NONE
 from mocap2ctrl.types import Array
 from mocap2ctrl.video.foot_slide import slide_at
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 from mocap2ctrl.video.travel import STEPS, travel_of
 
-AUTO, NONE = "auto", "none"
-SLOWEST, FASTEST = 0.1, 12.0
-"""m/s; sprinters on treadmills are not faster."""
+SLOWEST = 0.1
+"""m/s."""
 
 CONSEQUENCE = "motions are over the belt, as if it rested, and travel; the overlay is as filmed"
 

@@ -22,6 +22,7 @@ from mocap2ctrl.fit.video import track_key
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.objective.keypoints import WORST_CM
+from mocap2ctrl.objective.residuals import residuals
 from mocap2ctrl.objective.target import marker_target, silhouette_target
 from mocap2ctrl.objective.terms import Objective, TermValue, Weights, total
 from mocap2ctrl.prior import PosePrior
@@ -245,6 +246,25 @@ def test_term_of_the_objective_is_a_mean_distance_in_cm(
         assert (term.unit, term.weight) == ("cm", 1.0)
         assert term.value == pytest.approx([expected], abs=tolerance)
         assert term.per_frame.shape == (1, len(walk))
+
+
+def test_squares_of_residuals_sum_to_the_cost_of_silhouettes_and_keypoints_too(
+    character: Character, walk: MotionClip, pointed: Silhouettes
+) -> None:
+    """Also past the end of the evidence, where the last mask is to be held, and without keypoints in some frames."""
+    assert pointed.keypoints is not None
+    confidence = np.array(pointed.keypoints.confidence)
+    confidence[3:] = 0.0
+    few = replace(pointed, keypoints=replace(pointed.keypoints, confidence=confidence))
+    frames = len(walk) - 4
+    objective = objective_of(character, walk.cut(0, frames), few)
+    rollouts = rollouts_of(character, walk, shift=np.array([0.07, 0.0, 0.02]))
+    for end in (frames - 1, len(walk) - 1):
+        terms = objective.terms(rollouts, np.zeros(1), 0, end)
+        counted = sum(t.weight * t.value for t in terms if t.name not in ("prior", "contact"))
+        assert counted[0] > 60.0 * next(t.value[0] for t in terms if t.name == "silhouette") > 1.0
+        found = residuals(objective, rollouts, terms, 0, end)
+        np.testing.assert_allclose(np.sum(found**2, axis=1), counted, rtol=1e-9)
 
 
 def test_frames_without_keypoints_do_not_count_and_a_diverged_body_is_the_worst(

@@ -18,10 +18,11 @@ from mocap2ctrl.motion.clips import velocities
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.feet import measured
 from mocap2ctrl.motion.foot_paths import BLEND_S, foot_path
-from mocap2ctrl.motion.footfalls import body_footfalls, footfalls, spells
+from mocap2ctrl.motion.footfalls import body_footfalls, footfalls
 from mocap2ctrl.motion.inverse_kinematics import State
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.planting import plant
+from mocap2ctrl.motion.runs import runs
 from mocap2ctrl.motion.toes import bent_toes
 from mocap2ctrl.types import Array, Masks, MotionClip
 
@@ -140,7 +141,7 @@ def test_footfalls_are_found_when_they_are() -> None:
             assert (
                 np.mean(true == standing[:, side, part]) > 0.93
             )  # the edges, where feet are slow and low, belong to both
-            assert abs(len(spells(standing[:, side, part])) - len(spells(true))) <= 1
+            assert abs(len(runs(standing[:, side, part])) - len(runs(true))) <= 1
 
 
 def test_noise_does_not_break_contacts_apart() -> None:
@@ -148,7 +149,7 @@ def test_noise_does_not_break_contacts_apart() -> None:
     noisy = tracks + 0.002 * np.random.default_rng(0).standard_normal(tracks.shape)
     allowed = np.ones(tracks.shape[:3], dtype=bool)
     for side in range(2):
-        clean, rough = (spells(footfalls(t, allowed, FPS)[:, side, 1]) for t in (tracks, noisy))
+        clean, rough = (runs(footfalls(t, allowed, FPS)[:, side, 1]) for t in (tracks, noisy))
         assert len(clean) == len(rough)
 
 
@@ -208,14 +209,19 @@ def test_planting_what_is_planted_changes_nothing(character: Character) -> None:
     np.testing.assert_allclose(again[0], once[0], atol=1e-3)
 
 
+def two_contacts(character: Character) -> tuple[MotionClip, Masks, int]:
+    """Feet that stand, hover for a while, and stand again; and the column of the angle that a bad planter throws about."""
+    clip = standing_clip(character, slide=0.05)
+    standing = np.ones((len(clip), 2, 2), dtype=bool)
+    standing[25:35] = False
+    return clip, standing, character.hinge_names.index("right_thigh.flexion")
+
+
 def test_a_contact_that_planting_makes_worse_is_left_and_told(
     character: Character, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A planter that throws the right foot about wherever it stands late in the clip."""
-    clip = standing_clip(character, slide=0.05)
-    standing = np.ones((len(clip), 2, 2), dtype=bool)
-    standing[25:35] = False
-    column = character.hinge_names.index("right_thigh.flexion")
+    clip, standing, column = two_contacts(character)
 
     def throws(clip: MotionClip, character: Character, held: Masks) -> State:
         angles = clip.angles.copy()
@@ -237,10 +243,7 @@ def test_a_foot_that_stays_worse_without_a_contact_is_let_go(
     character: Character, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A planter for whom any contact of the right foot spoils the late one."""
-    clip = standing_clip(character, slide=0.05)
-    standing = np.ones((len(clip), 2, 2), dtype=bool)
-    standing[25:35] = False
-    column = character.hinge_names.index("right_thigh.flexion")
+    clip, standing, column = two_contacts(character)
 
     def throws(clip: MotionClip, character: Character, held: Masks) -> State:
         angles = clip.angles.copy()

@@ -348,7 +348,8 @@ def test_squares_of_residuals_sum_to_the_cost(character: Character, clip: Motion
     )
     weighed = Objective(character, marker_target(character, clip), Weights(markers=0.7, velocity=1.3, stability=0.4))
     longer = wanderers(character, clip if window[1] < FRAMES else held)
-    found = residuals(weighed, longer, *window)
-    terms = {term.name: term for term in weighed.terms(longer, np.zeros(3), *window)}
+    said = weighed.terms(longer, np.zeros(3), *window)
+    found = residuals(weighed, longer, said, *window)
+    terms = {term.name: term for term in said}
     expected = sum(terms[name].weight * terms[name].value for name in ("markers", "velocity", "stability"))
     np.testing.assert_allclose(np.sum(found**2, axis=1), expected, rtol=1e-9)

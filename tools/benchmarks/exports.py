@@ -21,7 +21,7 @@ from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.bvh import read_bvh
 from mocap2ctrl.motion.bvh_writer import joint_name
 from mocap2ctrl.motion.load import load_motion
-from mocap2ctrl.motion.npz import read_body, read_motion
+from mocap2ctrl.motion.npz import read_body_and_motion
 from mocap2ctrl.types import Array, MotionClip
 
 CLIPS = (
@@ -122,8 +122,7 @@ def _glb(path: Path, names: list[str], character: Character) -> Frames:
 
 
 def _npz(path: Path) -> Frames:
-    character = read_body(path)
-    return clip_frames(character, read_motion(path, character))
+    return clip_frames(*read_body_and_motion(path))
 
 
 def _numpy(path: Path) -> Frames:

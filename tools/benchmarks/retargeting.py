@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.rows import SHARED, Row
 from mocap2ctrl.character.kinematics import clip_points
-from mocap2ctrl.character.model import Character, load_character
+from mocap2ctrl.character.model import SIDES, Character, load_character
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body
@@ -22,7 +22,7 @@ from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, read_deepmimic
 from mocap2ctrl.motion.joint_errors import limb_error_cm
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
-from mocap2ctrl.motion.names import SIDES, JointMap, map_joints
+from mocap2ctrl.motion.names import JointMap, map_joints
 from mocap2ctrl.motion.retarget import retarget
 from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.units import infer_scale, z_up
