@@ -20,11 +20,10 @@ from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body
 from mocap2ctrl.motion.bvh import parse_bvh
 from mocap2ctrl.motion.deepmimic import deepmimic_directory, read_deepmimic
-from mocap2ctrl.motion.joint_errors import limb_error_cm
+from mocap2ctrl.motion.facing import mirrored
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.names import JointMap, map_joints
 from mocap2ctrl.motion.retarget import retarget
-from mocap2ctrl.motion.source import SourceMotion
 from mocap2ctrl.motion.units import infer_scale, z_up
 
 WALKS_AND_RUNS = (
@@ -120,7 +119,7 @@ def figures(loaded: LoadedMotion, character: Character) -> dict[str, tuple[float
     beyond = np.maximum(character.lower_limits - clip.angles, clip.angles - character.upper_limits)
     return {
         "end effectors, whole": (float(np.nanmean(distance)), "cm"),
-        "end effectors, by bone": (limb_error_cm(character, clip, loaded.source_points), "cm"),
+        "end effectors, by bone": (loaded.limb_error_cm, "cm"),
         "slide before": (feet.before.slide_cm_s, "cm/s"),
         "slide": (feet.after.slide_cm_s, "cm/s"),
         "height before": (feet.before.height_mm, "mm"),
@@ -140,18 +139,10 @@ def mirror_asymmetry(name: str, character: Character) -> float | None:
     joints = map_joints(source, name)
     scale = infer_scale(source, joints, name)
     metres = 0.86 / scale.leg
-    here = retarget(Body(source, joints, *z_up(source, scale.up)), character, metres).clip
-    image = mirrored(source, scale.up)
-    there = retarget(Body(image, exchanged(joints), *z_up(image, scale.up)), character, metres).clip
+    body = Body(source, joints, *z_up(source, scale.up))
+    here = retarget(body, character, metres).clip
+    there = retarget(replace(mirrored(body), joints=exchanged(joints)), character, metres).clip
     return float(np.degrees(np.max(np.abs(clips.mirror(here, character).angles - there.angles))))
-
-
-def mirrored(source: SourceMotion, up: str) -> SourceMotion:
-    """The motion in a mirror that stands upright; joints keep their names."""
-    sign = np.ones(3)
-    sign[("xyz".index(up) + 1) % 3] = -1.0
-    turned = source.orientations * np.concatenate([[1.0], -sign])
-    return replace(source, positions=source.positions * sign, offsets=source.offsets * sign, orientations=turned)
 
 
 def exchanged(joints: JointMap) -> JointMap:
