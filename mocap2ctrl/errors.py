@@ -68,3 +68,7 @@ class FitError(Mocap2CtrlError):
 
 class EngineError(Mocap2CtrlError):
     """A physics engine that is not installed or cannot run what was asked."""
+
+
+class GraphError(Mocap2CtrlError):
+    """A control graph that cannot be read, does not hold together, or is for another character."""
