@@ -37,6 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("incremental", "batch", "growth"),
         help="Algorithm 3 (default) or 2 of Vondrak 2012; growth: Algorithm 3 from a video's silhouettes alone",
     )
+    parser.add_argument(
+        "--refine",
+        action="store_true",
+        help="then make exits on time to exits on contact, and steps that repeat to a cycle, where the motion suffers "
+        "little by it (Algorithm 4)",
+    )
+    parser.add_argument(
+        "--cyclic",
+        action="store_true",
+        help="refine, and close the cycle even where the motion suffers: a controller that goes on and on",
+    )
     parser.add_argument("--seed", type=whole(0, 2**31), default=1, help="of all random numbers (default: 1)")
     parser.add_argument(
         "--workers",
@@ -92,6 +103,8 @@ def run(options: argparse.Namespace) -> int:
     config = budget(options.budget)
     if options.method:
         config = replace(config, method=options.method)
+    if options.refine or options.cyclic:
+        config = replace(config, refine=True, cyclic=options.cyclic)
     with FitDisplay() as display:
         result = api.fit(
             options.input,

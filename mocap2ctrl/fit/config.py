@@ -49,6 +49,10 @@ class FitConfig:
         weights: lambda of Eq. (8).
         stability_s: how long the last pose is to be held past the end of a clip that ends standing (Delta T of Eq. 11).
         tracking: how hard a video's tracker tries.
+        refine: whether exits on time are to become exits on contact, and chains that repeat themselves cycles (Algorithm 4).
+        sweeps: how often refining opens all states again, a few at a time.
+        cyclic: whether a cycle is wanted even where it follows the clip less well than `delta` allows.
+        delta: by what share of E a refined controller may be worse than the one that it takes the place of.
     """
 
     method: str = "incremental"
@@ -65,6 +69,10 @@ class FitConfig:
     weights: Weights = field(default_factory=Weights)
     stability_s: float = 0.5
     tracking: TrackConfig = field(default_factory=TrackConfig)
+    refine: bool = False
+    sweeps: int = 2
+    cyclic: bool = False
+    delta: float = 0.15
 
     def __post_init__(self) -> None:
         for name, allowed, valid in (
@@ -78,6 +86,10 @@ class FitConfig:
             ("free_states", "1 or more", self.free_states >= 1),
             ("first_sigma", "more than 0", self.first_sigma > 0),
             ("stability_s", "0 to 5 s", 0 <= self.stability_s <= 5),
+            ("sweeps", "0 or more", self.sweeps >= 0),
+            ("delta", "0 or more", 0 <= self.delta < float("inf")),
+            ("refine", "false, with this method", self.method == "incremental" or not self.refine),
+            ("cyclic", "true with refine alone", self.refine or not self.cyclic),
         ):
             if not valid:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; allowed is {allowed}")
@@ -96,9 +108,11 @@ class FitConfig:
 
 
 BUDGETS: Mapping[str, FitConfig] = {
-    "quick": FitConfig(generations=20, descents=8, starts=1, try_without=False, tracking=TRACK_BUDGETS["quick"]),
+    "quick": FitConfig(
+        generations=20, descents=8, starts=1, try_without=False, sweeps=1, tracking=TRACK_BUDGETS["quick"]
+    ),
     "default": FitConfig(tracking=TRACK_BUDGETS["default"]),
-    "thorough": FitConfig(generations=60, descents=24, starts=4, tracking=TRACK_BUDGETS["thorough"]),
+    "thorough": FitConfig(generations=60, descents=24, starts=4, sweeps=4, tracking=TRACK_BUDGETS["thorough"]),
 }
 
 

@@ -13,11 +13,15 @@ from mocap2ctrl.fit.batch import BatchResult, Generation, descend, optimise
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, mean_terms, state_entry_snapshots
+from mocap2ctrl.fit.structure import Step
 from mocap2ctrl.objective.terms import total
 from mocap2ctrl.types import SimState
 
 GuessState = Callable[[str, float, float, ControlState | None], ControlState]
 """From a state's name, the seconds at which it begins and ends, and the state before it (None: it is the first) to a guess."""
+
+WAIT_S = 0.2
+"""How long past its time a state waits for the contact that ends it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,7 @@ class Stage:
         controller: the best so far.
         cost: its E over the whole window.
         added_state: whether the stage added one.
+        told: what became of a refinement, for people; empty for growth.
     """
 
     index: int
@@ -39,27 +44,14 @@ class Stage:
     controller: Controller
     cost: float
     added_state: bool
+    told: str = ""
 
 
-def stage_ends(frames: int, fps: float, stage_s: float) -> list[int]:
-    """Last frame of each stage's window: equal stages of about `stage_s` (Algorithm 3, line 1)."""
-    stages = max(1, round((frames - 1) / fps / stage_s))
-    return [round((frames - 1) * (i + 1) / stages) for i in range(stages)]
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """What growing a controller needs beside a pool and the stages.
 
-
-def grow(
-    pool: EvaluationPool,
-    guess: GuessState,
-    start: SimState,
-    heading: float,
-    config: FitConfig,
-    stability_frames: int,
-    on_generation: Callable[[Generation], None],
-) -> Iterator[Stage]:
-    """Yields the controller after each stage; the last is the result.
-
-    Args:
-        pool: evaluates.
+    Attributes:
         guess: proposes each new state.
         start: first pose and velocity, optimised with the first state.
         heading: of the capture.
@@ -67,25 +59,40 @@ def grow(
         stability_frames: frames past the end of the evidence in which the last stage also looks (Eq. 11).
         on_generation: told of each generation.
     """
+
+    guess: GuessState
+    start: SimState
+    heading: float
+    config: FitConfig
+    stability_frames: int
+    on_generation: Callable[[Generation], None]
+
+
+def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterator[Stage]:
+    """Yields the controller after each stage; the last is the result.
+
+    Where some steps end on contacts the structure is given, and no stage is tried without a new state.
+    """
+    config, guess = growth.config, growth.guess
     evaluator = pool.evaluator
-    frames, fps = len(evaluator.objective.target), evaluator.objective.target.fps
-    ends = stage_ends(frames, fps, config.stage_s)
-    controller = Controller((guess("1", 0.0, ends[0] / fps, None),), start, heading, evaluator.prior.name)
+    fps = evaluator.objective.target.fps
+    first = guess("1", 0.0, steps[0].end_frame / fps, None)
+    controller = Controller((first,), growth.start, growth.heading, evaluator.prior.name)
     cost = np.inf
-    for index, end in enumerate(ends):
-        begin_s = ends[index - 1] / fps if index else 0.0
-        window = end + (stability_frames if index == len(ends) - 1 else 0)
+    try_without = config.try_without and not any(step.contact for step in steps)
+    for index, (end, _) in enumerate(steps):
+        window = end + (growth.stability_frames if index == len(steps) - 1 else 0)
         label = f"{end / fps:.2f} s"
-        proposal = controller if index == 0 else with_new_state(controller, guess, begin_s, end / fps)
+        proposal = controller if index == 0 else with_new_state(controller, guess, steps[: index + 1], fps)
         problems = [last_states_problem(evaluator, proposal, window, config, label)] * config.starts
-        if index > 0 and config.try_without:
+        if index > 0 and try_without:
             problems.append(last_states_problem(evaluator, controller, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
-        results = search(pool, problems, rngs, config, lambda g: on_generation(replace(g, stages=len(ends))))
+        results = search(pool, problems, rngs, config, lambda g: growth.on_generation(replace(g, stages=len(steps))))
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
         added = index > 0 and len(controller.states) > previous
-        yield Stage(index, len(ends), end / fps, controller, cost, added)
+        yield Stage(index, len(steps), end / fps, controller, cost, added)
 
 
 def search(
@@ -108,13 +115,28 @@ def search(
     return descend(pool, problems, arrived, rngs, config.descents, lambda g: tell(g, config.generations))
 
 
-def with_new_state(controller: Controller, guess: GuessState, begin_s: float, end_s: float) -> Controller:
-    """S+ of Algorithm 3, line 6: the last state gets an exit on time, at `begin_s`, to a new last state."""
-    entered_s = sum(s.exit.time_s for s in controller.states[:-1])
-    time_s = float(np.clip(begin_s - entered_s, *EXIT_TIME_RANGE_S))
+def with_new_state(controller: Controller, guess: GuessState, steps: Sequence[Step], fps: float) -> Controller:
+    """S+ of Algorithm 3, line 6: the last state gets an exit to a new last state, where the last but one of `steps` ends.
+
+    On time, or on contact; then it waits `WAIT_S` for it, and goes on.
+    """
+    begin_s, end_s = steps[-2].end_frame / fps, steps[-1].end_frame / fps
     name = str(len(controller.states) + 1)
-    last = replace(controller.states[-1], exit=Exit("time", time_s, name))
+    time_s = begin_s - _entered_s(controller, steps, fps)
+    if steps[-2].contact:
+        exit_ = Exit(steps[-2].contact, time_s + WAIT_S, name)
+    else:
+        exit_ = Exit("time", float(np.clip(time_s, *EXIT_TIME_RANGE_S)), name)
+    last = replace(controller.states[-1], exit=exit_)
     return controller.with_states([*controller.states[:-1], last, guess(name, begin_s, end_s, last)])
+
+
+def _entered_s(controller: Controller, steps: Sequence[Step], fps: float) -> float:
+    """When the last state is entered: the times of the exits since the last contact, or the beginning, after it."""
+    before = controller.states[:-1]
+    landed = max((i for i, state in enumerate(before) if state.exit.kind != "time"), default=-1)
+    begin_s = steps[landed].end_frame / fps if landed >= 0 else 0.0
+    return begin_s + sum(state.exit.time_s for state in before[landed + 1 :])
 
 
 def last_states_problem(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, wait
+from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -12,11 +14,12 @@ from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.crew import Crew, local_crew
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.judgement import Judgement, Task, judge
-from mocap2ctrl.fit.problem import Problem
+from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.fit.round import Asker, Round
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, refuse_other_versions, work
+from mocap2ctrl.objective.target import MarkerTarget
 from mocap2ctrl.types import Array
 
 LOOK_EVERY_S = 2.0
@@ -73,14 +76,13 @@ class EvaluationPool:
             journal: what is recorded in it is told again instead of simulated.
             witness: told of every population.
         """
-        self.evaluator = setup.evaluator()
+        self._sharing: Sharing | None = None
+        self._take(setup)
         self.evaluations = self.diverged = 0
         self.remote_s = 0.0
-        self._setup, self._key = setup, uuid.uuid4().hex
         self._crew = local_crew(crew) if isinstance(crew, int) else crew
         self._journal, self._witness = journal, witness
         self._compiled = False
-        self._sharing: Sharing | None = None
 
     def __enter__(self) -> EvaluationPool:
         return self
@@ -89,6 +91,21 @@ class EvaluationPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._crew.release()
+
+    @contextmanager
+    def judging_by(self, target: MarkerTarget) -> Iterator[None]:
+        """Inside, markers are compared with `target` instead, which has the same frame rate."""
+        before = self._setup, self.evaluator
+        self._take(replace(self._setup, target=target))
+        try:
+            yield
+        finally:
+            self._take(*before)
+
+    def _take(self, setup: EvaluationSetup, evaluator: Evaluator | None = None) -> None:
+        """What is judged from now on; workers are sent it under another key."""
+        self._setup, self._key, self._sharing = setup, uuid.uuid4().hex, None
+        self.evaluator = setup.evaluator() if evaluator is None else evaluator
 
     def search(
         self, searches: Sequence[Asker], generations: int, on_generation: Callable[[int], None] = lambda number: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,28 +15,21 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
-from mocap2ctrl.control.closed_loop import start_vector
-from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
-from mocap2ctrl.fit.batch import Generation, optimise
+from mocap2ctrl.fit.batch import Generation
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
-from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.divergence_log import DivergenceLog
-from mocap2ctrl.fit.incremental import GuessState, Stage, grow, stage_ends, window_cost
+from mocap2ctrl.fit.incremental import Stage
 from mocap2ctrl.fit.interrupt import Interrupts
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
+from mocap2ctrl.fit.methods import stages
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
-from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.objective.target import marker_target, silhouette_target
 from mocap2ctrl.prior.pca import PosePrior
-from mocap2ctrl.types import SimState
 
-DENSE_FPS = 120.0
 LOG_EVERY_S = 0.5
 
 
@@ -123,7 +116,7 @@ def fit_capture(
             interrupts.check()
 
         try:
-            for stage in _stages(pool, capture, on_generation):
+            for stage in stages(pool, capture, on_generation):
                 best = stage
                 watch.stage(stage)
                 interrupts.check()
@@ -154,56 +147,6 @@ def evaluation_setup(capture: Capture) -> EvaluationSetup:
         prior=capture.target_prior,
         silhouettes=None if seen is None else silhouette_target(seen, capture.girth, fps),
     )
-
-
-def _stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Generation], None]) -> Iterator[Stage]:
-    dense = resample(replace(capture.reference, loop=False), DENSE_FPS)
-    # A motion file's clip faces along x from the start; the person in a video may face any way.
-    heading = float(rotations.heading(dense.root_orientation[0])) if capture.silhouettes is not None else 0.0
-    turns = heading_rotations(dense, heading)
-
-    def follow(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
-        return reference_state(name, dense, turns, begin_s, end_s, capture.character)
-
-    def go_on(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
-        return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
-
-    config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
-    held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
-    guess = go_on if config.method == "growth" else follow
-    method = _batch if config.method == "batch" else grow
-    return method(pool, guess, state(dense, 0), heading, config, held, on_generation)
-
-
-def _batch(
-    pool: EvaluationPool,
-    guess: GuessState,
-    start: SimState,
-    heading: float,
-    config: FitConfig,
-    stability_frames: int,
-    on_generation: Callable[[Generation], None],
-) -> Iterator[Stage]:
-    """Algorithm 2 over the whole clip at once: a chain of states of `stage_s` each, all free. Yields one stage."""
-    target = pool.evaluator.objective.target
-    ends = stage_ends(len(target), target.fps, config.stage_s)
-    times = [0.0, *(end / target.fps for end in ends)]
-    states = [guess(str(i + 1), times[i], times[i + 1], None) for i in range(len(ends))]
-    chain = [
-        replace(s, exit=Exit("time", times[i + 1] - times[i], str(i + 2))) if i + 1 < len(states) else s
-        for i, s in enumerate(states)
-    ]
-    controller = Controller(tuple(chain), start, heading, pool.evaluator.prior.name)
-    window = ends[-1] + stability_frames
-    free = tuple(range(len(chain)))
-    problem = Problem(controller, free, True, start_vector(start), 0, window, config.spreads, "batch")
-    rngs = [np.random.default_rng([config.seed, 0, i]) for i in range(config.starts)]
-    results = optimise(
-        pool, [problem] * config.starts, rngs, config.generations * len(ends), config.first_sigma, on_generation
-    )
-    best = min(results, key=lambda r: r.cost)
-    cost = window_cost(pool.evaluator, best.controller, window)
-    yield Stage(0, 1, ends[-1] / target.fps, best.controller, cost, False)
 
 
 def provenance(capture: Capture) -> dict[str, Any]:
@@ -319,4 +262,5 @@ class _Watch:
             cost=stage.cost,
             states=self._states,
             structure=stage.controller.structure,
+            **({"told": stage.told} if stage.told else {}),
         )

@@ -6,6 +6,7 @@ where, near that lag, pose and velocity differ least.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.motion.clips import close_loop, facing_x
+from mocap2ctrl.motion.clips import close_loop, facing_x, repeat
 from mocap2ctrl.motion.footfalls import body_footfalls
 from mocap2ctrl.motion.planting_check import planted_or_left
 from mocap2ctrl.motion.toes import bent_toes
@@ -136,6 +137,26 @@ def repeatable(
         f"whose ends were {cycle.seam_cm:.1f} cm apart"
     )
     return *facing_x(loop, points[cycle.start : cycle.stop + 1]), (told, *left)
+
+
+def carried_past(clip: MotionClip, character: Character, seconds: float) -> MotionClip:
+    """A periodic motion and, behind its end, `seconds` or more of its last period again and again, travel and turn carried on.
+
+    Raises:
+        MotionFileError: it does not repeat itself.
+    """
+    cycle = find_cycle(clip, character)
+    period = cycle.stop - cycle.start
+    last = close_loop(replace(clip.cut(len(clip) - 1 - period, len(clip)), loop=True))
+    more = repeat(last, 1 + max(1, math.ceil(seconds * clip.fps / period)))
+    return replace(
+        clip,
+        root_position=np.concatenate([clip.root_position, more.root_position[period + 1 :]]),
+        root_orientation=rotations.continuous(
+            np.concatenate([clip.root_orientation, more.root_orientation[period + 1 :]])
+        ),
+        angles=np.concatenate([clip.angles, more.angles[period + 1 :]]),
+    )
 
 
 def _heading_frame(clip: MotionClip, character: Character) -> tuple[Array, Array]:

@@ -16,13 +16,14 @@ from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts, start_vector
-from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Exit
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
 from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
-from mocap2ctrl.fit.incremental import last_states_problem, stage_ends, window_cost, with_new_state
+from mocap2ctrl.fit.incremental import WAIT_S, last_states_problem, window_cost, with_new_state
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.run import FitProgress, fit_capture
+from mocap2ctrl.fit.structure import Step, even_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.simulation.mujoco import MujocoEngine
@@ -151,7 +152,7 @@ def test_ctrl_c_while_the_controller_is_saved_loses_nothing(
 @pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 7)])
 def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, count: int) -> None:
     frames = round(seconds * 30) + 1
-    ends = stage_ends(frames, 30.0, stage_s)
+    ends = [step.end_frame for step in even_steps(frames, 30.0, stage_s)]
     assert len(ends) == count
     assert ends[-1] == frames - 1
     widths = np.diff([0, *ends])
@@ -160,10 +161,31 @@ def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, c
 
 
 def test_a_new_state_follows_the_last_on_time(chain: Controller) -> None:
-    grown = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b, before: chain.states[1], 0.2, 0.4)
+    alone = chain.with_states(chain.states[:1])
+    grown = with_new_state(alone, lambda name, a, b, before: chain.states[1], [Step(6), Step(12)], 30.0)
     assert grown.states[0].exit == Exit("time", pytest.approx(0.2), "2")
-    early = with_new_state(chain.with_states(chain.states[:1]), lambda name, a, b, before: chain.states[1], 0.02, 0.4)
+    early = with_new_state(alone, lambda name, a, b, before: chain.states[1], [Step(1), Step(12)], 30.0)
     assert early.states[0].exit.time_s == EXIT_TIME_RANGE_S[0]
+
+
+def test_a_state_that_ends_on_contact_waits_for_it_and_times_count_from_there(chain: Controller) -> None:
+    steps = [Step(6), Step(12, "left"), Step(18), Step(24)]
+    alone = chain.with_states(chain.states[:1])
+    asked: list[tuple[float, float]] = []
+
+    def guess(name: str, begin_s: float, end_s: float, before: ControlState | None) -> ControlState:
+        asked.append((begin_s, end_s))
+        return replace(chain.states[1], name=name)
+
+    for count in (2, 3, 4):
+        alone = with_new_state(alone, guess, steps[:count], 30.0)
+        if count == 2:  # a search has moved the exit; the contact still comes when it comes
+            early = replace(alone.states[0], exit=Exit("time", 0.15, "2"))
+            alone = alone.with_states([early, *alone.states[1:]])
+    exits = [state.exit for state in alone.states]
+    assert exits[1] == Exit("left", pytest.approx(0.25 + WAIT_S), "3")
+    assert exits[2] == Exit("time", pytest.approx(0.2), "4")
+    assert asked == [pytest.approx(pair) for pair in ((0.2, 0.4), (0.4, 0.6), (0.6, 0.8))]
 
 
 def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_does(

@@ -1,0 +1,188 @@
+"""Algorithm 4: exits on time become exits on contact, chains that repeat themselves become cycles (Vondrak §5.1.3).
+
+Before that, and this is ours, states that growth has frozen are opened again: from the first to the last, a few at a time, each
+with the states behind it in sight.
+
+The paper optimises a transformed controller as a whole. A state that begins at another moment is another state, so after T_perp
+the chain is grown once more, along the new structure, from the reference. After T_inf the states of the cycle are optimised
+together, by descent alone, over windows that reach farther and farther past the clip's end: the reference, carried on period by
+period, tells what a cycle is to come back to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mocap2ctrl.control.closed_loop import start_vector
+from mocap2ctrl.control.controller import Controller
+from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.fit.batch import descend
+from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
+from mocap2ctrl.fit.pool import EvaluationPool
+from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots
+from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
+from mocap2ctrl.motion.clips import resample
+from mocap2ctrl.motion.cycles import carried_past
+from mocap2ctrl.objective.target import MarkerTarget, marker_target
+from mocap2ctrl.simulation.engine import load_threshold_n
+
+CYCLE = 2**31
+"""In the seeds of a cycle's searches, where those of growth have the number of the start."""
+
+NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
+NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
+
+REOPENED = 2**30
+"""The same for sweeps."""
+
+OPEN = 3
+"""States that are open at a time in a sweep: one more than in growth."""
+
+AHEAD_S = (0.0, 1.25, 3.75)
+"""So far past the clip's end the windows reach in which a cycle is optimised, one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A controller and its E over the clip."""
+
+    controller: Controller
+    cost: float
+
+
+def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Capture) -> Iterator[Stage]:
+    """The stages of a chain's growth along `steps`, and then those of its refinement, each with the best controller so far.
+
+    A transformed controller takes the place of the one before it where its E is at most 1 + delta of that one's (§5.1.3), a
+    cycle, and the contacts that it needs, also where one was asked for.
+    """
+    chain, config = len(steps), growth.config
+    stages = 2 * chain + 2
+    tell = growth.on_generation
+    growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=stages)))
+    for last in grow(pool, steps, growth):
+        yield replace(last, stages=stages)
+    best, end_s = reopened(pool, _Found(last.controller, last.cost), growth), last.end_s
+    yield Stage(chain, stages, end_s, best.controller, best.cost, False)
+
+    def reached(index: int, told: str = "") -> Stage:
+        return Stage(index, stages, end_s, best.controller, best.cost, False, told)
+
+    told = NO_CONTACTS
+    moved = contact_steps(pool, best.controller, growth)
+    if any(step.contact for step in moved):
+        for grown in grow(pool, moved, growth):
+            if grown.index + 1 < grown.stages:
+                yield reached(chain + 1 + grown.index)
+        other = reopened(pool, _Found(grown.controller, grown.cost), growth)
+        best, told = _judged(best, other, config, "exits on contact")
+    yield reached(2 * chain, told)
+    cycle = cyclic(pool, best, growth, capture)
+    told = NO_CYCLE
+    if cycle is not None:
+        best, told = _judged(best, cycle, config, "the cycle")
+    yield reached(stages - 1, told)
+
+
+def _judged(before: _Found, after: _Found, config: FitConfig, what: str) -> tuple[_Found, str]:
+    """The one of the two that is kept, and a sentence about it."""
+    taken = config.cyclic or after.cost < (1.0 + config.delta) * before.cost
+    return (
+        after if taken else before,
+        f"{what}: {'taken' if taken else 'left out'}, E {after.cost:.2f} against {before.cost:.2f}",
+    )
+
+
+def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
+    """A chain after so many sweeps as the configuration says; the last of them that was better than the one before.
+
+    In a sweep `OPEN` states in a row descend together, over the time in which they and the next one act; then the first of them is
+    frozen, and one behind them is opened.
+    """
+    for sweep in range(growth.config.sweeps):
+        controller = chain.controller
+        for first in range(max(len(controller.states) - OPEN, 0) + 1):
+            problem = open_problem(pool, controller, first, growth)
+            rng = np.random.default_rng([growth.config.seed, first, REOPENED + sweep])
+            start = np.zeros(len(pool.evaluator.spec(problem)))
+            (found,) = descend(pool, [problem], [start], [rng], growth.config.descents, growth.on_generation)
+            controller = found.controller
+        frames = len(pool.evaluator.objective.target)
+        cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
+        if not cost < chain.cost:
+            break
+        chain = _Found(controller, cost)
+    return chain
+
+
+def open_problem(pool: EvaluationPool, controller: Controller, first: int, growth: Growth) -> Problem:
+    """Optimise the states from number `first` on, `OPEN` of them, until the state after the next is entered, or to the end."""
+    evaluator, states = pool.evaluator, len(controller.states)
+    end = len(evaluator.objective.target) - 1
+    free = tuple(range(first, min(first + OPEN, states)))
+    behind = first + OPEN + 1
+    if behind < states:
+        entered, *_ = state_entry_snapshots(evaluator, controller, behind, end)
+        end = min(frame_after(entered, evaluator.stride), end)
+    else:
+        end += growth.stability_frames
+    label = f"states {first + 1} to {free[-1] + 1} again"
+    if first == 0:
+        start = start_vector(controller.start)
+        return Problem(controller, free, True, start, 0, end, growth.config.spreads, label)
+    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end)
+    begin = min(frame_after(snapshot, evaluator.stride), end)
+    return Problem(controller, free, False, snapshot, begin, end, growth.config.spreads, label, tuple(elsewhere))
+
+
+def contact_steps(pool: EvaluationPool, controller: Controller, growth: Growth) -> list[Step]:
+    """T_perp of a chain by its own simulation in the first engine."""
+    evaluator = pool.evaluator
+    target, character = evaluator.objective.target, evaluator.engine.character
+    rollouts = next(evaluator.rollouts(controller, len(target) - 1))
+    loaded = rollouts.load[0] > load_threshold_n(character)
+    loaded[0] = True  # no step has told yet whether the feet stand
+    entered = [int(np.argmax(rollouts.state[0] >= i)) for i in range(1, int(rollouts.state[0].max()) + 1)]
+    return on_contacts([*entered, len(target) - 1], touchdowns(loaded, target.fps), target.fps)
+
+
+def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture) -> _Found | None:
+    """T_inf: the chain as a cycle, its states optimised; None for a chain, or a reference, that does not repeat itself."""
+    where = repeats(chain.controller)
+    target = None if where is None else carried_target(capture)
+    if where is None or target is None:
+        return None
+    controller = closed(chain.controller, *where)
+    frames, config = len(pool.evaluator.objective.target), growth.config
+    with pool.judging_by(target):
+        for k, ahead_s in enumerate(AHEAD_S if capture.silhouettes is None else AHEAD_S[:1]):
+            window = frames - 1 + round(ahead_s * config.fps)
+            problem = cycle_problem(pool, controller, window, growth)
+            rng = np.random.default_rng([config.seed, k, CYCLE])
+            start = np.zeros(len(pool.evaluator.spec(problem)))
+            (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
+            controller = found.controller
+    return _Found(controller, window_cost(pool.evaluator, controller, frames - 1))
+
+
+def cycle_problem(pool: EvaluationPool, controller: Controller, end_frame: int, growth: Growth) -> Problem:
+    """Optimise the states of a controller's cycle, from where it is first entered to `end_frame`; the way into it stays."""
+    evaluator, free = pool.evaluator, tuple(sorted(cycle_states(controller)))
+    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, free[0], end_frame)
+    first = min(frame_after(snapshot, evaluator.stride), end_frame)
+    spreads, label = growth.config.spreads, f"cycle to {end_frame / evaluator.objective.target.fps:.2f} s"
+    return Problem(controller, free, False, snapshot, first, end_frame, spreads, label, tuple(elsewhere))
+
+
+def carried_target(capture: Capture) -> MarkerTarget | None:
+    """The capture's markers and, behind the clip's end, its last period again; None for a motion without period."""
+    clip = resample(replace(capture.reference, loop=False), capture.config.fps)
+    try:
+        return marker_target(capture.character, carried_past(clip, capture.character, AHEAD_S[-1]))
+    except MotionFileError:
+        return None

@@ -1,0 +1,152 @@
+"""Structures of controllers: chains of equal stages, exits on touchdown, cycles (Vondrak §4.1.3, §5.1.3).
+
+The two transformations of Algorithm 4, as plain functions: T_perp moves exits on time to the touchdowns that are near them, T_inf
+closes a chain whose touchdowns repeat to a cycle. What they give is still to be optimised.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mocap2ctrl.control.controller import Controller
+
+REACH_S = 0.2
+"""An exit on time may move so far to a touchdown (§5.1.3)."""
+
+SWING_S = 0.15
+"""A foot that was in the air for less did not swing; it chattered, and putting it down is no event to wait for."""
+
+SIDES = ("left", "right")
+
+
+class Step(NamedTuple):
+    """One state of a chain that is to be grown.
+
+    Attributes:
+        end_frame: where it ends, in the target's frames.
+        contact: `left` or `right` where the touchdown of that foot ends it; empty for an end on time.
+    """
+
+    end_frame: int
+    contact: str = ""
+
+
+class Touchdown(NamedTuple):
+    """A foot that comes down after a swing.
+
+    Attributes:
+        frame: the first one in which it is loaded again.
+        side: `left` or `right`.
+    """
+
+    frame: int
+    side: str
+
+
+def even_steps(frames: int, fps: float, stage_s: float) -> list[Step]:
+    """Equal stages of about `stage_s` over `frames` frames (Algorithm 3, line 1), all left on time."""
+    stages = max(1, round((frames - 1) / fps / stage_s))
+    return [Step(round((frames - 1) * (i + 1) / stages)) for i in range(stages)]
+
+
+def touchdowns(loaded: npt.NDArray[np.bool_], fps: float) -> list[Touchdown]:
+    """When each foot comes down after `SWING_S` in the air or more, in order of time.
+
+    Args:
+        loaded: (T, 2) whether the left and the right foot carry load.
+        fps: frames a second.
+    """
+    swing = max(1, round(SWING_S * fps))
+    found = []
+    for side, name in enumerate(SIDES):
+        on = loaded[:, side]
+        found += [Touchdown(t, name) for t in range(swing, len(on)) if on[t] and not np.any(on[t - swing : t])]
+    return sorted(found, key=lambda touchdown: touchdown.frame)
+
+
+def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float) -> list[Step]:
+    """T_perp: the same number of states, with the ends nearest to touchdowns moved there, and the others spaced evenly between.
+
+    An end moves by `REACH_S` at most, and only where one touchdown alone is so near to it: two feet that land together are two
+    changes of contact within the paper's window. No state becomes shorter than a frame.
+
+    Args:
+        ends: last frame of each state of the chain, ascending; the last one is the clip's end and stays.
+        found: touchdowns of the chain's own simulation.
+        fps: of the frames.
+    """
+    reach = REACH_S * fps
+    fixed: dict[int, Touchdown] = {}
+    for touchdown in found:
+        nearest = min(range(len(ends) - 1), key=lambda i: abs(ends[i] - touchdown.frame), default=None)
+        if nearest is None or abs(ends[nearest] - touchdown.frame) > reach:
+            continue
+        rivals = [other for other in found if other is not touchdown and abs(other.frame - touchdown.frame) <= reach]
+        if not rivals and nearest not in fixed:
+            fixed[nearest] = touchdown
+    if not fixed:
+        return [Step(end) for end in ends]
+    pins = [(-1, 0), *((i, touchdown.frame) for i, touchdown in sorted(fixed.items())), (len(ends) - 1, ends[-1])]
+    steps: list[Step] = []
+    for (before, begin), (at, end) in itertools.pairwise(pins):
+        count = at - before
+        if end - begin < count:
+            return [Step(end) for end in ends]
+        steps += [Step(begin + round((end - begin) * (k + 1) / count)) for k in range(count - 1)]
+        steps.append(Step(end, fixed[at].side if at in fixed else ""))
+    return steps
+
+
+def repeats(controller: Controller) -> tuple[int, int] | None:
+    """Where a chain repeats itself: indices a < b of two states left on the same foot's touchdown, one cycle apart.
+
+    The states a+1 .. b are the cycle, and state b may lead back to a+1. Of several such pairs the one whose states resemble the
+    ones a cycle later most: poses that differ least, and no exit on another contact. None where no foot comes down twice.
+    """
+    states = controller.states
+    landings = [i for i, state in enumerate(states) if state.exit.kind in SIDES]
+    best: tuple[float, int, int] | None = None
+    for a in landings:
+        b = next((j for j in landings if j > a and states[j].exit.kind == states[a].exit.kind), None)
+        if b is None or not any(states[j].exit.kind in SIDES for j in range(a + 1, b)):
+            continue
+        pairs = [(i, i + b - a) for i in range(a + 1, b + 1) if i + b - a < len(states) - 1]
+        if any(states[j].exit.kind in SIDES and states[i].exit.kind != states[j].exit.kind for i, j in pairs):
+            continue
+        unlike = float(np.mean([_unlike(controller, i, j) for i, j in pairs])) if pairs else np.inf
+        if best is None or unlike < best[0]:
+            best = (unlike, a, b)
+    return None if best is None else best[1:]
+
+
+def closed(controller: Controller, a: int, b: int) -> Controller:
+    """T_inf: the chain up to state b, which leads back to state a+1; what came after is dropped."""
+    states = list(controller.states[: b + 1])
+    states[b] = replace(states[b], exit=replace(states[b].exit, to=states[a + 1].name))
+    return controller.with_states(states)
+
+
+def cycle_states(controller: Controller) -> tuple[int, ...]:
+    """Indices of the states that come again and again; none for a chain."""
+    index = {state.name: i for i, state in enumerate(controller.states)}
+    seen: list[int] = []
+    at = 0
+    while at not in seen:
+        seen.append(at)
+        exit_ = controller.states[at].exit
+        if exit_.kind == "never":
+            return ()
+        at = index[exit_.to]
+    return tuple(seen[seen.index(at) :])
+
+
+def _unlike(controller: Controller, i: int, j: int) -> float:
+    """Root mean square difference of two states' target angles, radians."""
+    a, b = (controller.states[k].target.angles for k in (i, j))
+    return float(np.sqrt(np.mean((a - b) ** 2)))

@@ -1,0 +1,119 @@
+"""Transformations of a controller's structure, without a simulation (Vondrak §5.1.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
+from mocap2ctrl.fit.structure import (
+    Step,
+    Touchdown,
+    closed,
+    cycle_states,
+    even_steps,
+    on_contacts,
+    repeats,
+    touchdowns,
+)
+from mocap2ctrl.types import SimState
+
+FPS = 30.0
+
+
+def chain_of(character: Character, kinds: str, poses: list[float] | None = None) -> Controller:
+    """States 1, 2, … whose exits are T, L or R, and a last one without; their elbows at `poses`."""
+    size = len(character.hinges)
+    states = []
+    for i in range(len(kinds) + 1):
+        angles = np.full(size, 0.0 if poses is None else poses[i])
+        exit_ = Exit()
+        if i < len(kinds):
+            exit_ = Exit({"T": "time", "L": "left", "R": "right"}[kinds[i]], 0.2, str(i + 2))
+        states.append(
+            ControlState(str(i + 1), TargetPose(np.zeros(3), angles), np.full(10, 0.1), np.zeros(3), exit=exit_)
+        )
+    start = SimState(character.zero_pose(), np.zeros(3), np.zeros(3), np.zeros(size))
+    return Controller(tuple(states), start)
+
+
+def test_a_foot_comes_down_when_it_was_up_for_long_enough() -> None:
+    loaded = np.ones((40, 2), dtype=bool)
+    loaded[10:18, 0] = False  # a swing of the left foot
+    loaded[18:20, 1] = False  # chatter of the right one
+    loaded[25:37, 1] = False
+    assert touchdowns(loaded, FPS) == [Touchdown(18, "left"), Touchdown(37, "right")]
+    assert touchdowns(np.zeros((40, 2), dtype=bool), FPS) == []
+
+
+def test_exits_move_to_the_touchdowns_next_to_them_and_the_others_share_the_time_between() -> None:
+    ends = [6, 12, 18, 24, 30, 36, 42]
+    steps = on_contacts(ends, [Touchdown(20, "left"), Touchdown(34, "right")], FPS)
+    assert steps == [Step(7), Step(13), Step(20, "left"), Step(25), Step(29), Step(34, "right"), Step(42)]
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([], "nothing comes down"),
+        ([Touchdown(8, "left"), Touchdown(12, "right")], "two feet within the window"),
+        ([Touchdown(41, "left")], "the clip's end does not move"),
+    ],
+)
+def test_exits_stay_on_time_where(found: list[Touchdown], why: str) -> None:
+    ends = [10, 20, 42]
+    assert on_contacts(ends, found, FPS) == [Step(10), Step(20), Step(42)], why
+
+
+def test_touchdowns_too_far_from_any_exit_move_none() -> None:
+    assert on_contacts([5, 60], [Touchdown(12, "left")], FPS) == [Step(5), Step(60)]
+    assert on_contacts([5, 60], [Touchdown(11, "left")], FPS) == [Step(11, "left"), Step(60)]
+
+
+def test_as_many_states_as_before_each_of_a_frame_at_least() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        ends = [step.end_frame for step in even_steps(int(rng.integers(20, 120)), FPS, float(rng.uniform(0.1, 0.4)))]
+        found = [
+            Touchdown(int(frame), str(rng.choice(["left", "right"])))
+            for frame in np.unique(rng.integers(1, ends[-1], rng.integers(0, 8)))
+        ]
+        steps = on_contacts(ends, found, FPS)
+        assert len(steps) == len(ends)
+        assert steps[-1] == Step(ends[-1])
+        assert np.all(np.diff([0, *(step.end_frame for step in steps)]) >= 1)
+        for step, end in zip(steps, ends, strict=True):
+            if step.contact:
+                assert Touchdown(step.end_frame, step.contact) in found
+                assert abs(step.end_frame - end) <= 0.2 * FPS
+
+
+def test_a_walk_repeats_itself_from_one_touchdown_of_a_foot_to_the_next(character: Character) -> None:
+    assert repeats(chain_of(character, "TTLTTRTTLTT")) == (2, 8)
+    assert repeats(chain_of(character, "TTLTTRTT")) is None  # each foot once
+    assert repeats(chain_of(character, "LTTL")) is None  # the other foot never: that is hopping
+    assert repeats(chain_of(character, "TTTT")) is None
+
+
+def test_of_two_cycles_the_one_that_is_more_alike_is_taken(character: Character) -> None:
+    poses = [0.0, 0.3, 0.1, 0.7, 0.2, 0.9, 0.1, 0.71, 0.0]  # states 2, 3 and 6, 7 differ, state 4 and 8 hardly
+    assert repeats(chain_of(character, "LTRTLTRT", poses)) == (2, 6)
+
+
+def test_a_closed_cycle_goes_on_for_ever_and_a_chain_does_not(character: Character) -> None:
+    chain = chain_of(character, "TTLTTRTTLTT")
+    cycle = closed(chain, 2, 8)
+    assert cycle_states(chain) == ()
+    assert cycle_states(cycle) == (3, 4, 5, 6, 7, 8)
+    assert cycle.structure == "⊕→1→T→2→T→3→L→4→T→5→T→6→R→7→T→8→T→9→L→4"
+    at, visited = 0, []
+    names = {state.name: i for i, state in enumerate(cycle.states)}
+    for _ in range(20):
+        visited.append(at)
+        at = names[cycle.states[at].exit.to]
+    assert visited[3:9] == visited[9:15] == [3, 4, 5, 6, 7, 8]
+    loop = chain.with_states([replace(chain.states[0], exit=Exit("time", 0.2, "1"))])
+    assert cycle_states(loop) == (0,)
