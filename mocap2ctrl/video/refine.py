@@ -13,15 +13,15 @@ from mocap2ctrl.video.decode import Image, Progress
 from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, without_small_holes
 from mocap2ctrl.video.sources import Scene
 
-PERSON = 2.5
+PERSON = 2.2
 """Log odds in favour of the person: its colours are those of few limbs in one place, and the histogram is of all of them."""
-FIRST_LOOK = 1.0
+FIRST_LOOK = 0.7
 """Log odds of what the first look found."""
 CEILING = 4.0
 """Of the log odds of one pixel."""
 SMOOTHING = 1.5
 """Of the log odds, standard deviation in pixels."""
-ALIKE, ROUNDS = 0.5, 6
+ALIKE, ROUNDS = 0.4, 6
 """Log odds that a neighbour of the same colour gives, and how often it does."""
 REACH = 0.06
 """How far from the first mask a second one may get, in heights."""
@@ -38,10 +38,16 @@ RIM = 2
 """Pixels on each side of an outline that are a mixture of two colours."""
 COLOUR_REACH = 2.0
 """Standard deviation of the window in which those are gathered, pixels."""
-DISPLAY_GAMMA = 2.2
+MIXING_GAMMA = 1.6
+"""Of the values in which mixtures are measured: light mixes linearly, by 2.2; noise and coding are even in grey levels."""
+SHARE = 0.4
+"""Of the person in a pixel from which on it is the person's, as it is measured. Not a half: a body turns away at its outline, to
+other light, to hair and to soles, and so is less like its inside than like what is behind it."""
+SHARE_SMOOTHING = 0.5
+"""Of the measured shares, standard deviation in pixels."""
 LEAST_CONTRAST = 0.0015
 """Squared difference of the two colours, linear light from 0 to 1, that shows a mixture."""
-BEYOND, ASIDE = 0.25, 0.5
+BEYOND, ASIDE = 0.6, 0.5
 """How far a mixture may be from the line between its two colours, as shares of that: a pale sole below a dark shoe is none."""
 DARKEST_NEARBY, BRIGHTEST_NEARBY = 0.1, 1.5
 
@@ -81,7 +87,7 @@ def refined_masks(
             own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
         odds = _log_odds(own, colour, mask[box])
         person = _decided(odds, mask[box], height, hole)
-        result[t][box] = at_half_share(person, images[t][box], scene.picture[box])
+        result[t][box] = at_measured_share(person, images[t][box], scene.picture[box])
         if progress:
             progress("refining the outline", (t + 1) / len(masks))
     return result
@@ -159,11 +165,11 @@ def with_joints(mask: Masks, first: Masks) -> Masks:
     return np.asarray(mask | (touched >= 2)[labels])
 
 
-def at_half_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
-    """Moves an outline to where a pixel is half the person's.
+def at_measured_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
+    """Moves an outline to where the person begins to be most of a pixel.
 
     A pixel's light is a mixture of the nearest colour of the person and the nearest background, lit or in shadow. Light mixes
-    in linear light, not in grey levels.
+    in linear light rather than in grey levels.
 
     Args:
         mask: (H, W), right to RIM pixels.
@@ -180,13 +186,14 @@ def at_half_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
     contrast = np.sum(span**2, axis=-1)
     share = np.sum((light - scene) * span, axis=-1) / np.maximum(contrast, 1e-6)
     aside = np.sum((light - scene - share[..., None] * span) ** 2, axis=-1)
+    share = cv2.GaussianBlur(share, (0, 0), SHARE_SMOOTHING)
     explained = (np.abs(share - 0.5) < 0.5 + BEYOND) & (aside < ASIDE**2 * contrast)
     mixed = (inner + outer == 0) & seen_person & seen_scene & (contrast > LEAST_CONTRAST) & explained
-    return np.asarray(np.where(mixed, share >= 0.5, mask))
+    return np.asarray(np.where(mixed, share >= SHARE, mask))
 
 
 def _linear(colour: Floats) -> Floats:
-    return np.asarray((np.clip(colour, 0, 255) / 255.0) ** DISPLAY_GAMMA, np.float32)
+    return np.asarray((np.clip(colour, 0, 255) / 255.0) ** MIXING_GAMMA, np.float32)
 
 
 def _nearby(values: Floats, weight: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
