@@ -19,6 +19,8 @@ BLANK = 1.0
 """Grey levels, root mean square, below which nothing of a scene is left in a cell."""
 ALIKE, OTHER = 0.5, 0.25
 """Correlation from which a cell shows the same, and share of those that show anything below which frames are of other scenes."""
+STILL = 0.6
+"""Share of the cells that keep their texture before a still camera, though a body hides some."""
 CHANGED = 12.0, 25.0
 """Mean difference of two frames, grey levels, that goes with a cut, and with a dissolve, in whose time a body gets farther."""
 CALM = 0.5
@@ -52,11 +54,20 @@ def one_scene(footage: Footage, moment_s: float | None = None) -> tuple[Footage,
     )
 
 
+def keeps_its_place(images: Image) -> bool:
+    """Whether the middle frame's texture, coarsely, is where it was in most frames (T, H, W, 3): nothing turns or wanders."""
+    texture = _texture(_looks(images))
+    middle = texture[len(texture) // 2]
+    shows = np.any(middle, axis=-1)
+    same = np.einsum("tkn,kn->tk", texture[:, shows], middle[shows]) > ALIKE
+    return bool(shows.any() and np.median(np.mean(same, axis=1)) > STILL)
+
+
 def scenes(images: Image, fps: float) -> list[tuple[int, int]]:
     """First frame, and the one after the last, of each part of a clip (T, H, W, 3) in which the scene stays the same."""
     if len(images) < 2:
         return [(0, len(images))]
-    looks = np.stack([cv2.resize(image, LOOK, interpolation=cv2.INTER_AREA) for image in images]).astype(np.float32)
+    looks = _looks(images)
     texture = _texture(looks)
     lag = max(2, round(DISSOLVE_S * fps))
     hard = _changes(looks, texture, 1, CHANGED[0])
@@ -66,6 +77,11 @@ def scenes(images: Image, fps: float) -> list[tuple[int, int]]:
         parts.append((begun, last + 1))
         begun = max(begun, first)
     return [*(p for p in parts if p[1] > p[0]), (begun, len(images))]
+
+
+def _looks(images: Image) -> npt.NDArray[np.float32]:
+    """(T, h, w, 3) the frames, small."""
+    return np.stack([cv2.resize(image, LOOK, interpolation=cv2.INTER_AREA) for image in images]).astype(np.float32)
 
 
 def _texture(looks: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

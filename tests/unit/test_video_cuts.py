@@ -11,7 +11,7 @@ from video_scene import figure, noisy, painted, room, walk, write_video
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.video.choice import PersonAt
-from mocap2ctrl.video.cuts import scenes
+from mocap2ctrl.video.cuts import keeps_its_place, scenes
 from mocap2ctrl.video.extract import from_video
 
 FPS, SIZE = 30.0, (160, 120)
@@ -66,3 +66,13 @@ def test_the_longest_scene_of_a_video_is_used_and_told(tmp_path: Path) -> None:
     assert "used is that of --person, 0.00 to 0.67 s" in chosen.warnings[0]
     with pytest.raises(VideoError, match=r"no moving person.*another scene at 1\.00 s"):
         from_video(write_video(tmp_path / "empty.mp4", shot(1) + noisy([room(SIZE, 4)] * 40)))
+
+
+def test_a_still_camera_keeps_the_texture_in_its_place_and_one_that_turns_does_not() -> None:
+    images = np.stack(shot(1))
+    assert keeps_its_place(images)
+    blocks = np.stack([cv2.resize(cv2.resize(i, (40, 30)), SIZE, interpolation=cv2.INTER_NEAREST) for i in images])
+    assert keeps_its_place(blocks)
+    wide = room((900, 120), 1)
+    assert not keeps_its_place(np.stack([wide[:, 24 * t : 24 * t + 160] for t in range(30)]))
+    assert not keeps_its_place(np.full((5, 120, 160, 3), 90, np.uint8))
