@@ -14,6 +14,7 @@ from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.silhouettes import silhouette_iou
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.config import budget
+from mocap2ctrl.track.doubts import track_doubts
 from mocap2ctrl.types import Array
 
 LITTLE_OVERLAP = 0.75
@@ -73,7 +74,7 @@ def evaluate_video(capture: Capture, replay: Replay, reference: Reference | None
 
 
 def video_warnings(capture: Capture, evaluation: Evaluation, replay: Replay) -> tuple[str, ...]:
-    """Sentences on a video's controller that is much worse than its track; none for motion capture.
+    """Sentences on a video's track that is doubtful, and a controller that is much worse; none for motion capture.
 
     Args:
         capture: what was fitted.
@@ -83,7 +84,7 @@ def video_warnings(capture: Capture, evaluation: Evaluation, replay: Replay) -> 
     ours, tracks = evaluation.silhouette_iou, evaluation.track_silhouette_iou
     if ours is None or tracks is None:
         return ()
-    warnings = []
+    warnings = [*track_doubts(capture.reference, tracks)]
     if ours < LITTLE_OVERLAP * tracks:
         more = capture.config.generations < budget("thorough").generations
         advice = "try --budget thorough" if more else "look at overlay.mp4"

@@ -11,6 +11,7 @@ import re
 import struct
 import zlib
 from collections import defaultdict, deque
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,14 +39,14 @@ class Journal:
     SIZES = struct.Struct("<III")
     """Of a record: number of the search, evaluations, and steps that follow from them."""
 
-    def __init__(self, path: Path, key: bytes, resume: bool) -> None:
-        """Opens the journal at `path`; without `resume` it begins anew.
+    def __init__(self, path: Path, key: bytes, resume: bool, other: Callable[[], str] | None = None) -> None:
+        """Opens the journal at `path`; without `resume` it begins anew; `other` tells what differs in another fit's.
 
         Raises:
             CaptureError: it was written by a fit of other input or settings, or by a version with another format; or another fit
                 is writing it.
         """
-        self._path = path
+        self._path, self._other = path, other
         head = self.MAGIC + key.hex().encode() + b"\n"
         records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
         self.recorded = sum(len(judgement) for _, judgement in records)
@@ -110,8 +111,9 @@ class Journal:
             )
         if magic is not None and not head.startswith(data):
             raise CaptureError(
-                f"{folder}: was begun with other input, settings or version; "
-                "resume with the same ones, or use --overwrite"
+                self._other()
+                if self._other
+                else f"{folder}: was begun with other input, settings or version; resume with the same ones, or use --overwrite"
             )
         return [], len(head)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import mocap2ctrl
 from mocap2ctrl.fit.batch import Generation
 from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
 from mocap2ctrl.fit.crew import Crew
+from mocap2ctrl.fit.differing import other_settings
 from mocap2ctrl.fit.divergence_log import DivergenceLog
 from mocap2ctrl.fit.incremental import Stage
 from mocap2ctrl.fit.interrupt import Interrupts
@@ -102,7 +104,9 @@ def fit_capture(
     begun, cpu = time.perf_counter(), cpu_seconds()
     best: Stage | None = None
     with ExitStack() as stack:
-        journal = stack.enter_context(closing(Journal(capture.folder / JOURNAL, _key(capture), resume)))
+        other = partial(other_settings, capture.folder, capture.config, capture.run)
+        journal = Journal(capture.folder / JOURNAL, _key(capture), resume, other)
+        stack.enter_context(closing(journal))
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
         log = stack.enter_context(closing(_Log(capture, begun)))
         pool = stack.enter_context(EvaluationPool(setup, crew, journal, DivergenceLog(capture)))
@@ -120,10 +124,11 @@ def fit_capture(
                 best = stage
                 watch.stage(stage)
                 interrupts.check()
+            interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
         except KeyboardInterrupt:
+            interrupts.wait()
             if best is None:
                 raise
-        interrupts.wait()
         if best is None:
             raise RuntimeError("the method yielded no stage")
         interrupted = best.index + 1 < best.stages

@@ -15,6 +15,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
 from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
+from mocap2ctrl.fit.differing import other_settings
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.motion.load import ends_standing
 from mocap2ctrl.objective.terms import Weights
@@ -64,9 +65,7 @@ def tracked_capture(
     if resume:
         begun, _ = load_settings(folder)
         if begun.get("track_key") != key.hex():
-            raise CaptureError(
-                f"{folder}: was begun with other input, settings or version; resume with the same ones, or use --overwrite"
-            )
+            raise CaptureError(other_settings(folder, config, run))
         was, now = (bool(options.get("allow_ground")) for options in (begun, run))
         if was != now:
             advice = "give --allow-ground again" if was else "leave --allow-ground out"

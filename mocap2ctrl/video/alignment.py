@@ -9,6 +9,7 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.video.camera_path import CameraPath, camera_path
+from mocap2ctrl.video.cuts import keeps_its_place
 from mocap2ctrl.video.decode import Footage, Image
 from mocap2ctrl.video.registration import Register, Similarity
 
@@ -45,6 +46,8 @@ def held_still(footage: Footage, where: str) -> tuple[Footage, tuple[str, ...]]:
         return footage, ()
     found = float(np.mean(path.known))
     if found < LEAST_FOUND:
+        if keeps_its_place(footage.images):  # a codec at its limit leaves too little that is sharp
+            return footage, ()
         raise VideoError(
             f"{where}: nothing in the picture keeps its place (in {100 * (1 - found):.0f} % of the frames); the camera moves, or "
             f"the scene is cut; film from a tripod, or choose a still part with --time-range A B"

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from scipy.ndimage import gaussian_filter
 
 from mocap2ctrl.types import Array, Masks
-from mocap2ctrl.video.background import LUMA, Background, Floats, squared_distance
+from mocap2ctrl.video.background import LUMA, Background, Floats, intensity_of, squared_distance, squared_length
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.masks import box_of
 from mocap2ctrl.video.shadows import cast_shadow
 
-LEARNING_FRAMES = 16
+LEARNING_FRAMES = 12
 SHADOW_REACH = 0.5
 """How far around the person shadows are looked for, in heights."""
 BINS, LEVELS_A_BIN = 32, 8
@@ -77,7 +77,7 @@ class Appearance:
     def _log_background(self, offset: Floats) -> Floats:
         whitening = np.linalg.cholesky(np.linalg.inv(self.noise)).astype(np.float32)
         scale = 0.5 * np.linalg.slogdet(2.0 * np.pi * self.noise)[1]
-        return np.asarray(-0.5 * np.sum((offset @ whitening) ** 2, axis=-1) - np.float32(scale))
+        return np.asarray(-0.5 * squared_length(cv2.transform(offset, whitening.T)) - np.float32(scale))
 
     def _log_shadow(self, colour: Floats, behind: Floats) -> Floats:
         factor, *tints = log_factors(colour, behind)
@@ -85,7 +85,9 @@ class Appearance:
         depth = sign * factor
         places = ((depth - FACTORS[0]) / (FACTORS[1] - FACTORS[0])).astype(np.intp)
         # The density of (log factor, log tints) becomes one of colour by the determinant of the change of variables.
-        result = self.factors[np.clip(places, 0, len(self.factors) - 1)] + np.log(GREEN / np.maximum(colour @ LUMA, 1))
+        result = self.factors[np.clip(places, 0, len(self.factors) - 1)] + np.log(
+            GREEN / np.maximum(intensity_of(colour), 1)
+        )
         for tint, channel, power, spread, noise in zip(tints, (0, 2), self.tint, self.tint_spread, NOISE, strict=True):
             level = np.maximum(colour[..., channel], 1.0)
             deviation = np.sqrt(np.float32(spread**2) + (np.float32(noise) / level) ** 2)
@@ -110,16 +112,18 @@ def learn_appearance(background: Background, images: Image, masks: Masks, *, bot
         masks: (T, H, W) of a first look.
         both_ways: the picture of the scene may hold somebody's shadow.
     """
-    histogram, shadows = np.zeros((BINS,) * 3), [np.zeros((0, 3), np.float32)]
+    histogram, shadows = np.zeros(BINS**3), [np.zeros((0, 3), np.float32)]
     for colour, still, sure, shadow in _sure_pixels(background, images, masks):
         bins = np.clip(colour[sure] / LEVELS_A_BIN, 0, BINS - 1).astype(np.intp)
-        np.add.at(histogram, tuple(bins.T), 1.0)
+        histogram += np.bincount(bins @ (BINS**2, BINS, 1), minlength=BINS**3)
         shadows.append(np.stack(log_factors(colour[shadow], still[shadow]), axis=-1)[::7])
     samples = np.asarray(np.concatenate(shadows), np.float64)
     samples = samples[samples[:, 0] < -LEAST_SPREAD]
     tint, spread = _tint(samples)
     noise = background.covariance[:3, :3]
-    return Appearance(_log_person(histogram), _log_factors_density(samples[:, 0]), tint, spread, noise, both_ways)
+    return Appearance(
+        _log_person(histogram.reshape((BINS,) * 3)), _log_factors_density(samples[:, 0]), tint, spread, noise, both_ways
+    )
 
 
 def _sure_pixels(background: Background, images: Image, masks: Masks) -> Iterator[tuple[Floats, Floats, Masks, Masks]]:

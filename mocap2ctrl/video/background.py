@@ -9,6 +9,7 @@ and the removal of cast shadows (`shadows.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -60,9 +61,24 @@ def smoothed(image: Image | Floats) -> Floats:
     return np.asarray(cv2.GaussianBlur(np.asarray(image, np.float32), (0, 0), BLUR), np.float32)
 
 
+def squared_length(vectors: Floats) -> Floats:
+    """(H, W) of each pixel's three values (H, W, 3); many times as fast as a sum along the last axis."""
+    return np.asarray(cv2.transform(cv2.multiply(vectors, vectors), np.ones((1, 3), np.float32)), np.float32)
+
+
+def largest_of_three(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """(H, W) the largest of each pixel's three values (H, W, 3); many times as fast as a maximum along the last axis."""
+    return np.asarray(np.maximum(np.maximum(values[..., 0], values[..., 1]), values[..., 2]))
+
+
+def intensity_of(colour: Floats) -> Floats:
+    """(H, W) intensity of colours (H, W, 3)."""
+    return np.asarray(cv2.transform(colour, LUMA[None]), np.float32)
+
+
 def features(colour: Floats) -> Floats:
     """(H, W, 5): a smoothed image's colour and its intensity's gradient, grey levels a pixel."""
-    intensity = cv2.transform(colour, LUMA[None])
+    intensity = intensity_of(colour)
     return np.dstack([colour, _slope(intensity, 1, 0), _slope(intensity, 0, 1)])
 
 
@@ -108,7 +124,7 @@ def squared_distance(background: Background, image: Image, box: Box | None = Non
     colour = smoothed(image[box])
     offset = cv2.subtract(colour, background.colour[box])
     # Features are linear in the colours, so their difference is that of the smoothed colours.
-    intensity = cv2.transform(offset, LUMA[None])
+    intensity = intensity_of(offset)
     planes = [*cv2.split(offset), _slope(intensity, 1, 0), _slope(intensity, 0, 1)]
     scale = np.float32(1.0 / np.sqrt(THRESHOLD))
     distance = np.zeros(intensity.shape, np.float32)

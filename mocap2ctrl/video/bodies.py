@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.masks import box_of, within
 
 Numbers = npt.NDArray[np.uint8]
 """(H, W) the number of the part that a pixel belongs to, from 1 on by falling area; 0: none."""
@@ -81,11 +82,16 @@ class Frame:
 
 def numbered_parts(mask: Masks) -> tuple[Numbers, tuple[Part, ...]]:
     """The largest parts of a mask (H, W), by falling area, and the number of each pixel's."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), ltype=cv2.CV_16U)
+    box = box_of(mask, 0)
+    numbers = np.zeros(mask.shape, np.uint8)
+    if box[0].stop == 0:
+        return numbers, ()
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask[box].astype(np.uint8), ltype=cv2.CV_16U)
+    stats[:, :2] += box[1].start, box[0].start
     order = np.argsort(-stats[1:, cv2.CC_STAT_AREA], kind="stable")[:MOST_PARTS] + 1
     number = np.zeros(len(stats), np.uint8)
     number[order] = np.arange(1, len(order) + 1)
-    numbers = number[labels]
+    numbers[box] = number[labels]
     boxes = stats[order, :4].tolist()
     parts = [
         Part(i + 1, int(stats[label, 4]), tuple(boxes[i]), _ends(numbers, i + 1, boxes[i]))
@@ -190,16 +196,9 @@ def _reach(part: Part, main: Part, height: float) -> int:
 
 def _joined_to(body: Masks, part: Masks, reach: int) -> Masks:
     """The part with a bridge to the body, if they are that near; what is between a shirt and shoes is a pair of trousers."""
-    near_body, near_part = _grown(body, reach), _grown(part, reach)
+    near_body, near_part = within(body, reach), within(part, reach)
     if not np.any(near_body & part):
         return np.zeros_like(part)
     radius = reach // 2 + 1
-    closed = ~_grown(~_grown(body | part, radius), radius)
+    closed = ~within(~within(body | part, radius), radius)
     return np.asarray(part | (closed & near_body & near_part))
-
-
-def _grown(mask: Masks, radius: int) -> Masks:
-    """Pixels that are no farther from the mask than `radius`."""
-    if not mask.any():
-        return mask
-    return np.asarray(cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) <= radius)

@@ -17,6 +17,7 @@ from mocap2ctrl.video.alignment import held_still
 from mocap2ctrl.video.background import Background, build_background
 from mocap2ctrl.video.border import border_contacts, usable_range
 from mocap2ctrl.video.choice import Clip, PersonAt
+from mocap2ctrl.video.cuts import one_scene
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
 from mocap2ctrl.video.glance import refuse_visitors
 from mocap2ctrl.video.light import CHANGING, steady_light
@@ -102,8 +103,28 @@ def from_video(
         VideoError: the video cannot be used; says why and what to do.
     """
     check_method(method)
-    video, where = Path(path), str(path)
-    footage = read_footage(video, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
+    given = None if plate is None else Path(plate)
+    whole = read_footage(path, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
+    footage, cut = one_scene(whole, None if person_at is None else person_at.time_s)
+    if cut is None:
+        return _from_footage(footage, Path(path), given, method, person_at, progress)
+    try:
+        found = _from_footage(footage, Path(path), given, method, person_at, progress)
+    except VideoError as error:
+        raise VideoError(f"{error}; {cut}") from error
+    return replace(found, warnings=(cut, *found.warnings))
+
+
+def _from_footage(
+    footage: Footage,
+    video: Path,
+    plate: Path | None,
+    method: str | None,
+    person_at: PersonAt | None,
+    progress: Progress | None,
+) -> ExtractedMasks:
+    """`from_video` of what is decoded and of one scene."""
+    where = str(video)
     if len(footage.images) < 3:
         count = "1 frame" if len(footage.images) == 1 else f"{len(footage.images)} frames"
         raise VideoError(f"{where}: only {count}; a motion needs at least 3")
@@ -113,8 +134,8 @@ def from_video(
     images, change = steady_light(footage.images)
     footage = replace(footage, images=images)
     bodies = moving_bodies(images, footage.fps)
-    given, several = None if plate is None else Path(plate), person_at is not None
-    scene = empty_scene(footage, bodies, video, given, method, several=several)
+    several = person_at is not None
+    scene = empty_scene(footage, bodies, video, plate, method, several=several)
     background = build_background(scene.picture, images, bodies)
     raw = _first_look(background, scene, images, progress)
     _require_background(raw, where)

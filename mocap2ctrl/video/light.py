@@ -9,7 +9,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from mocap2ctrl.video.background import Floats
+from mocap2ctrl.video.background import Floats, largest_of_three
 from mocap2ctrl.video.decode import Image, working_size
 
 SMALL_PIXELS = 80 * 45
@@ -55,7 +55,7 @@ def steady_light(images: Image) -> tuple[Image, float]:
 
 def _field(frame: Floats, reference: Floats, start: Floats) -> Floats:
     """(h, w, 3) log gains from a frame to the reference."""
-    lowest, highest = np.minimum(frame, reference).min(axis=-1), np.maximum(frame, reference).max(axis=-1)
+    lowest, highest = -largest_of_three(-np.minimum(frame, reference)), largest_of_three(np.maximum(frame, reference))
     usable = (lowest > DARKEST) & (highest < BRIGHTEST)
     if np.count_nonzero(usable) < 50:
         return np.zeros_like(start)
@@ -63,7 +63,7 @@ def _field(frame: Floats, reference: Floats, start: Floats) -> Floats:
     common = np.median(ratio[usable] - start[usable], axis=0)
     field = start + common.astype(np.float32)
     for _ in range(ROUNDS):
-        agrees = usable & (np.abs(ratio - field).max(axis=-1) < AGREEING)
+        agrees = usable & (largest_of_three(np.abs(ratio - field)) < AGREEING)
         if np.count_nonzero(agrees) < 50:
             break
         weight = agrees.astype(np.float32)

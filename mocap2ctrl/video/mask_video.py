@@ -21,6 +21,8 @@ GREY = 30
 """Levels by which the channels of a mask may differ."""
 MOST_PERSON, LEAST_PERSON = 0.6, 0.0005
 """Share of the picture that may be white."""
+FLAT = 0.85
+"""Share of the pixels that the two commonest of sixteen grey levels have in a video of masks, however soft or compressed."""
 GLANCED_PIXELS = 320 * 180
 ENOUGH, MOST_GLANCED = 5, 300
 """Frames with a person that must look like masks; and how many are looked at, of a video that begins with none."""
@@ -73,16 +75,28 @@ def read_mask_video(path: Path) -> tuple[Masks, float, tuple[int, int], tuple[st
     """Masks (T, H, W) at a working size, frames a second, the video's width and height, and what was understood.
 
     Raises:
-        VideoError: it cannot be decoded.
+        VideoError: it cannot be decoded, or is footage.
     """
     info, alpha = probe(path), _told_by(path) == "alpha"
     try:
         with _frames(path) as (frames, _):
-            masks = np.stack([np.rot90(_level(frame, alpha=alpha) > HALF, info.rotation) for frame in frames])
+            levels = np.stack([np.rot90(_level(frame, alpha=alpha), info.rotation) for frame in frames])
     except (av.FFmpegError, ValueError) as error:
         raise VideoError(f"{path}: cannot be decoded as a video of masks ({error})") from error
+    flat = float(np.median([_flatness(level) for level in levels]))
+    if flat < FLAT:
+        raise VideoError(
+            f"{path}: is footage and no video of masks: the two commonest of 16 grey levels have {100 * flat:.0f} % of a picture "
+            f"(the median), in masks {100 * FLAT:.0f} % or more; leave out --masks"
+        )
+    masks = levels > HALF
     how = "by its alpha channel, opaque = person" if alpha else "white = person"
     return masks, info.fps, info.size, (f"masks: the video holds masks and no footage, {how}",)
+
+
+def _flatness(level: npt.NDArray[np.uint8]) -> float:
+    """Share of the pixels (H, W) that the two commonest of sixteen levels have."""
+    return float(np.sort(np.bincount(level.ravel() // 16, minlength=16))[-2:].sum() / level.size)
 
 
 def _level(frame: av.VideoFrame, *, alpha: bool) -> npt.NDArray[np.uint8]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import Background, Box, Floats, squared_distance
+from mocap2ctrl.video.background import Background, Box, Floats, squared_distance, squared_length
 from mocap2ctrl.video.decode import Image, Progress
 from mocap2ctrl.video.shadows import cast_shadow
 
@@ -103,7 +103,7 @@ def _foreground(
     shadow = without_limbs(shadow, distance)
     found = clean(distance, shadow, image.shape[0] * image.shape[1])
     difference = cv2.subtract(colour, still)
-    return half_covered(found, shadow, np.sqrt(cv2.transform(difference * difference, np.ones((1, 3), np.float32))))
+    return half_covered(found, shadow, np.sqrt(squared_length(difference)))
 
 
 def box_of(mask: Masks, margin: int) -> Box:
@@ -154,9 +154,7 @@ def without_limbs(shadow: Masks, distance: Floats) -> Masks:
     height = int(rows[-1] - rows[0]) + 1
     column = np.ones((2 * round(LIMB * height / 2) + 1, 1), np.uint8)
     kept = shadow & (cv2.morphologyEx(body, cv2.MORPH_CLOSE, column) == 0)
-    reach = round(CLOTH * height)
-    above = cv2.dilate(body, np.ones((reach + 1, 1), np.uint8), anchor=(0, reach))
-    below = cv2.dilate(body, np.ones((reach + 1, 1), np.uint8), anchor=(0, 0))
+    reach, beside = round(CLOTH * height), None
     count, labels, stats, centres = cv2.connectedComponentsWithStats(kept.astype(np.uint8))
     for piece in range(1, count):
         left, top, width, tall, _ = (int(v) for v in stats[piece])
@@ -165,7 +163,8 @@ def without_limbs(shadow: Masks, distance: Floats) -> Masks:
         high = rows[-1] - centres[piece][1] > HIGH * height
         if not (high or tall > UPRIGHT * width):
             continue
-        shares = [np.mean(np.any(own & (seen[box] > 0), axis=0)) for seen in (above, below)]
+        beside = beside or [cv2.dilate(body, np.ones((reach + 1, 1), np.uint8), anchor=(0, at)) for at in (reach, 0)]
+        shares = [np.mean(np.any(own & (seen[box] > 0), axis=0)) for seen in beside]
         if shares[0] >= ABOVE and shares[1] >= BELOW:
             kept[box] &= ~own
     return np.asarray(kept)
@@ -209,15 +208,22 @@ def restored(person: Masks, found: Masks) -> Masks:
     rows = np.count_nonzero(np.any(person, axis=2), axis=1)
     if not rows.any():
         return result
-    reach = disc(max(1, round(REPAIR * float(np.median(rows[rows > 0])))))
+    reach = max(1, round(REPAIR * float(np.median(rows[rows > 0]))))
     for t in range(1, len(person) - 1):
         left = found[t] & ~person[t]
         if not left.any() or not (rows[t] and rows[t - 1] and rows[t + 1]):
             continue
-        near = [cv2.dilate(person[n].astype(np.uint8), reach) for n in (t - 1, t + 1)]
-        count, labels = cv2.connectedComponents(left.astype(np.uint8))
-        inside = np.bincount(labels.ravel(), weights=(near[0] & near[1]).ravel(), minlength=count)
-        kept = inside > 0.5 * np.bincount(labels.ravel(), minlength=count)
-        kept[0] = False
-        result[t] |= kept[labels]
+        box = box_of(left, 2 * reach)
+        near = within(person[t - 1][box], reach) & within(person[t + 1][box], reach)
+        _, labels = cv2.connectedComponents(left[box].astype(np.uint8))
+        own = labels[left[box]]
+        kept = np.bincount(own, weights=near[left[box]]) > 0.5 * np.bincount(own)
+        result[t][left] |= kept[own]
     return result
+
+
+def within(mask: Masks, radius: float) -> Masks:
+    """Pixels that are no farther from a mask (H, W) than so many pixels."""
+    if not mask.any():
+        return np.zeros_like(mask)
+    return np.asarray(cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) <= radius)

@@ -17,14 +17,17 @@ FEWEST_SEEN = 3
 BAND = 32
 
 
-def masked_median(images: Image, bodies: Sequence[Masks] | Masks | None) -> tuple[Floats, Masks]:
-    """Each pixel's median over at most 40 frames in which no body covers it, and the pixels without enough of them.
+def masked_median(
+    images: Image, bodies: Sequence[Masks] | Masks | None, most: int = MEDIAN_FRAMES
+) -> tuple[Floats, Masks]:
+    """Each pixel's median over at most so many frames in which no body covers it, and the pixels without enough of them.
 
     Args:
         images: (T, H, W, 3).
         bodies: (T, h, w), of any size; None: nothing is covered.
+        most: frames.
     """
-    chosen = np.unique(np.linspace(0, len(images) - 1, MEDIAN_FRAMES).astype(int))
+    chosen = np.unique(np.linspace(0, len(images) - 1, most).astype(int))
     height, width = images.shape[1:3]
     if bodies is None:
         return median_where(images[chosen]), np.zeros((height, width), bool)

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from mocap2ctrl.types import Masks
+from mocap2ctrl.video.background import largest_of_three
 from mocap2ctrl.video.decode import Image, working_size
 
 SMALL_PIXELS = 160 * 90
@@ -54,7 +55,7 @@ def _three_frame_difference(small: Image, stride: int) -> Image:
     for t, frame in enumerate(frames):
         before = t - stride if t >= stride else min(t + 2 * stride, last)
         after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
-        changes = [np.abs(frame - frames[other]).max(axis=-1) for other in (before, after)]
+        changes = [largest_of_three(np.abs(frame - frames[other])) for other in (before, after)]
         result[t] = np.minimum(*changes)
     return result
 

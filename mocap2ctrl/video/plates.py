@@ -19,6 +19,8 @@ PLATE_ASPECT = 0.02
 SAME_LEVELS = 10.0
 """A plate and the clip's median that differ by fewer grey levels show the same."""
 LEAST_AGREEMENT = 0.5
+OWN_FRAMES = 24
+"""Frames of the clip that its own median is taken of: the plate stands where that has few."""
 
 
 def plate_beside(video: Path) -> Path | None:
@@ -65,7 +67,7 @@ def with_own_pixels(picture: Floats, images: Image, bodies: Masks) -> tuple[Floa
 
     A plate has noise, compression and sharpness of its own, which the clip's median has not.
     """
-    median, hidden = masked_median(images, bodies)
+    median, hidden = masked_median(images, bodies, OWN_FRAMES)
     own = picture / exposure_gain(median, picture)
     same = np.abs(smoothed(median) - smoothed(own)).max(axis=-1) < SAME_LEVELS
     use = cv2.erode((same & ~hidden).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0

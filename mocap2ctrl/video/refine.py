@@ -8,20 +8,20 @@ import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.appearance import learn_appearance
-from mocap2ctrl.video.background import Background, Floats, smoothed
+from mocap2ctrl.video.background import Background, Floats, smoothed, squared_length
 from mocap2ctrl.video.decode import Image, Progress
-from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, without_small_holes
+from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, within, without_small_holes
 from mocap2ctrl.video.sources import Scene
 
-PERSON = 2.5
+PERSON = 2.2
 """Log odds in favour of the person: its colours are those of few limbs in one place, and the histogram is of all of them."""
-FIRST_LOOK = 1.0
+FIRST_LOOK = 0.7
 """Log odds of what the first look found."""
 CEILING = 4.0
 """Of the log odds of one pixel."""
 SMOOTHING = 1.5
 """Of the log odds, standard deviation in pixels."""
-ALIKE, ROUNDS = 0.5, 6
+ALIKE, ROUNDS = 0.4, 3
 """Log odds that a neighbour of the same colour gives, and how often it does."""
 REACH = 0.06
 """How far from the first mask a second one may get, in heights."""
@@ -38,10 +38,16 @@ RIM = 2
 """Pixels on each side of an outline that are a mixture of two colours."""
 COLOUR_REACH = 2.0
 """Standard deviation of the window in which those are gathered, pixels."""
-DISPLAY_GAMMA = 2.2
+MIXING_GAMMA = 1.6
+"""Of the values in which mixtures are measured: light mixes linearly, by 2.2; noise and coding are even in grey levels."""
+SHARE = 0.4
+"""Of the person in a pixel from which on it is the person's, as it is measured. Not a half: a body turns away at its outline, to
+other light, to hair and to soles, and so is less like its inside than like what is behind it."""
+SHARE_SMOOTHING = 0.5
+"""Of the measured shares, standard deviation in pixels."""
 LEAST_CONTRAST = 0.0015
 """Squared difference of the two colours, linear light from 0 to 1, that shows a mixture."""
-BEYOND, ASIDE = 0.25, 0.5
+BEYOND, ASIDE = 0.6, 0.5
 """How far a mixture may be from the line between its two colours, as shares of that: a pale sole below a dark shoe is none."""
 DARKEST_NEARBY, BRIGHTEST_NEARBY = 0.1, 1.5
 
@@ -70,18 +76,18 @@ def refined_masks(
     height = float(np.median(rows[rows > 0])) if rows.any() else 0.0
     # Where the scene was not seen, the person's own colours are in its picture here and there.
     hole = HOLE_SHARE * masks[0].size if scene.looks is None else UNSEEN_HOLE * height * height
-    result = np.zeros_like(masks)
+    result, empty = np.zeros_like(masks), linear_light(scene.picture)
     for t, mask in enumerate(masks):
         if not rows[t]:
             continue
-        box = box_of(mask, round(2 * REACH * height) + 4 * RIM)
+        box = box_of(mask, round(REACH * height) + 4 * RIM)
         colour = smoothed(images[t][box])
         own = looks.evidence(colour, background.colour[box]) + PERSON
         if scene.looks is not None:
             own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
         odds = _log_odds(own, colour, mask[box])
         person = _decided(odds, mask[box], height, hole)
-        result[t][box] = at_half_share(person, images[t][box], scene.picture[box])
+        result[t][box] = at_measured_share(person, linear_light(images[t][box]), empty[box])
         if progress:
             progress("refining the outline", (t + 1) / len(masks))
     return result
@@ -97,7 +103,7 @@ def _log_odds(evidence: Floats, colour: Floats, first: Masks) -> Floats:
 def with_neighbours(own: Floats, colour: Floats) -> Floats:
     """Log odds (H, W) after neighbours of like colour have agreed: the mean field of a Potts model with contrast."""
     pairs = [_pair(own.shape, *step) for step in NEIGHBOURS]
-    contrasts = [np.sum((colour[one] - colour[other]) ** 2, axis=-1) for one, other in pairs]
+    contrasts = [squared_length(colour[one] - colour[other]) for one, other in pairs]
     usual = 2.0 * max(4.0, float(np.mean([np.mean(c) for c in contrasts])))
     weights = [
         np.float32(ALIKE / np.hypot(*step)) * np.exp(-contrast / usual)
@@ -121,7 +127,7 @@ def _pair(shape: tuple[int, ...], down: int, across: int) -> tuple[tuple[slice, 
 
 def _decided(odds: Floats, first: Masks, height: float, hole: float) -> Masks:
     """The person, near to the first mask, without small holes and without doubtful thin pieces."""
-    reach = cv2.dilate(first.astype(np.uint8), disc(max(1, round(REACH * height)))) > 0
+    reach = within(first, max(1, round(REACH * height)))
     filled = without_small_holes((odds > 0.0) & reach, hole)
     opened = cv2.morphologyEx(filled.astype(np.uint8), cv2.MORPH_OPEN, disc(1)) > 0
     sure = without_doubtful_pieces(opened, odds, max(1, round(THIN * height)))
@@ -138,9 +144,11 @@ def without_doubtful_pieces(mask: Masks, odds: Floats, radius: int) -> Masks:
 def _doubtful(pieces: Masks, odds: Floats) -> Masks:
     """The connected pieces of low mean log odds."""
     _, labels = cv2.connectedComponents(pieces.astype(np.uint8))
-    area = np.maximum(np.bincount(labels.ravel()), 1)
-    mean = np.bincount(labels.ravel(), weights=odds.ravel()) / area
-    return np.asarray(pieces & (mean < THIN_EVIDENCE)[labels])
+    own = labels[pieces]
+    mean = np.bincount(own, weights=odds[pieces]) / np.maximum(np.bincount(own), 1)
+    result = np.zeros_like(pieces)
+    result[pieces] = (mean < THIN_EVIDENCE)[own]
+    return result
 
 
 def with_joints(mask: Masks, first: Masks) -> Masks:
@@ -159,34 +167,39 @@ def with_joints(mask: Masks, first: Masks) -> Masks:
     return np.asarray(mask | (touched >= 2)[labels])
 
 
-def at_half_share(mask: Masks, colour: Floats, behind: Floats) -> Masks:
-    """Moves an outline to where a pixel is half the person's.
+def at_measured_share(mask: Masks, light: Floats, empty: Floats) -> Masks:
+    """Moves an outline to where the person begins to be most of a pixel.
 
     A pixel's light is a mixture of the nearest colour of the person and the nearest background, lit or in shadow. Light mixes
-    in linear light, not in grey levels.
+    in linear light rather than in grey levels.
 
     Args:
         mask: (H, W), right to RIM pixels.
-        colour: (H, W, 3) the frame, grey levels.
-        behind: (H, W, 3) the empty scene, grey levels.
+        light: (H, W, 3) of the frame; see `linear_light`.
+        empty: (H, W, 3) of the empty scene.
     """
     inner = cv2.erode(mask.astype(np.uint8), disc(RIM)).astype(np.float32)
     outer = np.asarray(cv2.dilate(mask.astype(np.uint8), disc(RIM)) == 0, np.float32)
-    light, empty = _linear(colour), _linear(behind)
     person, seen_person = _nearby(light, inner)
     factor, seen_scene = _nearby(np.asarray(light / np.maximum(empty, 1e-3), np.float32), outer)
     scene = empty * np.clip(factor, DARKEST_NEARBY, BRIGHTEST_NEARBY)
-    span = person - scene
-    contrast = np.sum(span**2, axis=-1)
-    share = np.sum((light - scene) * span, axis=-1) / np.maximum(contrast, 1e-6)
-    aside = np.sum((light - scene - share[..., None] * span) ** 2, axis=-1)
+    span, offset = person - scene, light - scene
+    contrast = squared_length(span)
+    share = cv2.transform(offset * span, np.ones((1, 3), np.float32)) / np.maximum(contrast, 1e-6)
+    aside = squared_length(offset - share[..., None] * span)
+    share = cv2.GaussianBlur(share, (0, 0), SHARE_SMOOTHING)
     explained = (np.abs(share - 0.5) < 0.5 + BEYOND) & (aside < ASIDE**2 * contrast)
     mixed = (inner + outer == 0) & seen_person & seen_scene & (contrast > LEAST_CONTRAST) & explained
-    return np.asarray(np.where(mixed, share >= 0.5, mask))
+    return np.asarray(np.where(mixed, share >= SHARE, mask))
 
 
-def _linear(colour: Floats) -> Floats:
-    return np.asarray((np.clip(colour, 0, 255) / 255.0) ** DISPLAY_GAMMA, np.float32)
+def linear_light(colour: Image | Floats) -> Floats:
+    """Values from 0 to 1 that mix evenly, of grey levels."""
+    if colour.dtype == np.uint8:
+        return np.asarray(
+            cv2.LUT(np.ascontiguousarray(colour), linear_light(np.arange(256, dtype=np.float32))), np.float32
+        )
+    return np.asarray(np.clip(np.asarray(colour, np.float32) / 255.0, 0.0, 1.0) ** MIXING_GAMMA, np.float32)
 
 
 def _nearby(values: Floats, weight: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Array, Masks
-from mocap2ctrl.video.background import GRADIENT_FLOOR, LUMA, Background, Box, Floats
+from mocap2ctrl.video.background import GRADIENT_FLOOR, Background, Box, Floats, intensity_of
 
 BRIGHTEST, DARKEST, DARKEST_TEXTURED = 0.97, 0.5, 0.4
 """Factors of a cast shadow's intensity: at most; at least; at least where it has the background's texture."""
@@ -62,23 +62,19 @@ def cast_shadow(background: Background, where: Box, distance: Floats, colour: Fl
 
 def _like_background(dark: Floats, lit: Floats, foreground: Masks, noise: Array) -> tuple[Masks, Floats]:
     """Foreground with the background's tint, darker; and the evidence of its texture, from -1 (another) to 1 (the same)."""
-    weight = foreground.astype(np.float32)
-    total = np.maximum(_blur(weight), 1e-3)
-    seen, behind = ([_blur(plane * weight) / total for plane in cv2.split(image)] for image in (dark, lit))
-    brightness = [sum(float(w) * plane for w, plane in zip(LUMA, planes, strict=True)) for planes in (seen, behind)]
-    factor = np.asarray(brightness[0] / np.maximum(brightness[1], 1.0), np.float32)
+    inside = foreground.astype(np.uint8)
+    total = cv2.merge([np.maximum(_blur(inside.astype(np.float32)), 1e-3)] * 3)
+    means = [cv2.divide(_blur(cv2.copyTo(image, inside)), total) for image in (dark, lit)]
+    factor = np.asarray(intensity_of(means[0]) / np.maximum(intensity_of(means[1]), 1.0), np.float32)
+    seen, behind = (cv2.split(mean) for mean in means)
     tinted = foreground & (factor > DARKEST_TEXTURED) & (factor < BRIGHTEST)
     for channel, (low, high) in ((0, RED), (2, BLUE)):
         expected = factor * behind[channel]
         levels = max(LEVELS, LEVELS_OF_NOISE * float(noise[channel]))
         tinted &= (seen[channel] > low * expected - levels) & (seen[channel] < high * expected + levels)
     meaningless = NOISE_ENERGY + max(0.0, float(noise[3] ** 2 + noise[4] ** 2) - 2.0 * GRADIENT_FLOOR**2)
-    evidence = _texture_evidence(_intensity(dark), _intensity(lit), factor, tinted, meaningless)
+    evidence = _texture_evidence(intensity_of(dark), intensity_of(lit), factor, tinted, meaningless)
     return tinted & ((factor > DARKEST) | (evidence > SAME)), evidence
-
-
-def _intensity(image: Floats) -> Floats:
-    return np.asarray(cv2.transform(image, LUMA[None]), np.float32)
 
 
 def _texture_evidence(dark: Floats, lit: Floats, factor: Floats, tinted: Masks, noise: float) -> Floats:
@@ -108,12 +104,10 @@ def _blur(image: Floats) -> Floats:
 def _open_pieces(like: Masks, foreground: Masks, least: float) -> Masks:
     """The compact pieces of a mask, of a certain size, of whose rim a good part is background."""
     compact = cv2.morphologyEx(like.astype(np.uint8), cv2.MORPH_OPEN, _square(THIN))
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(compact)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(compact)
     kept = np.zeros(like.shape, bool)
-    for label in range(1, count):
-        left, top, width, height, area = (int(v) for v in stats[label])
-        if area < least:
-            continue
+    for label in (np.flatnonzero(stats[1:, cv2.CC_STAT_AREA] >= least) + 1).tolist():
+        left, top, width, height, _ = stats[label].tolist()
         around = slice(max(0, top - RIM), top + height + RIM), slice(max(0, left - RIM), left + width + RIM)
         piece = labels[around] == label
         near, far = (cv2.dilate(piece.astype(np.uint8), _square(reach)) > 0 for reach in (RIM - 1, RIM))

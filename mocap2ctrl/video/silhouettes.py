@@ -86,7 +86,7 @@ def load_silhouettes(
         background: a picture of the empty scene.
         method: one of `sources.METHODS`, to insist on it.
         person: which one, where there are several; see `person_at`.
-        as_masks: a video is one of masks, white = person, whether or not it looks like that.
+        as_masks: a video is one of masks, white = person, even if it is not quite black and white.
         slowmo: how often slower than life a video plays; by default what the file says, or 1.
         height_m: of the person, if it is known, for a camera that has to be estimated.
         keypoints: a file or folder of points of the body in the same frames; see `read_keypoints`.

@@ -159,6 +159,8 @@ class TestVideos:
         video = write_video(tmp_path / "v.mp4", images)
         assert not holds_masks(video)
         assert holds_masks(video, insist=True)
+        with pytest.raises(VideoError, match=r"is footage and no video of masks.*leave out --masks"):
+            from_masks(video)
         assert not holds_masks(write_video(tmp_path / "grey.mp4", [np.repeat(i[..., :1], 3, 2) for i in images]))
         assert not holds_masks(write_video(tmp_path / "white.mp4", self.grey(~TRUTH)))
         assert not holds_masks(tmp_path / "nothing.mp4")

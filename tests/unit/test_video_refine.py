@@ -11,7 +11,13 @@ from mocap2ctrl.types import Masks
 from mocap2ctrl.video.appearance import learn_appearance, log_factors
 from mocap2ctrl.video.background import build_background, smoothed
 from mocap2ctrl.video.extract import ExtractedMasks, from_video
-from mocap2ctrl.video.refine import at_half_share, with_joints, with_neighbours, without_doubtful_pieces
+from mocap2ctrl.video.refine import (
+    at_measured_share,
+    linear_light,
+    with_joints,
+    with_neighbours,
+    without_doubtful_pieces,
+)
 
 SIZE = (320, 240)
 PLACES = np.linspace(70, 220, 24)
@@ -106,10 +112,10 @@ def test_factors_are_of_intensity_and_of_tint() -> None:
 
 
 @pytest.mark.parametrize("levels", [(20.0, 220.0), (220.0, 20.0)])
-def test_the_outline_lies_where_half_of_the_light_is_the_persons(levels: tuple[float, float]) -> None:
-    """A pixel's share is of light; half of it is far from half of the grey levels."""
+def test_the_outline_lies_where_the_person_is_most_of_the_light(levels: tuple[float, float]) -> None:
+    """A pixel's share is of light, which is far from that of the grey levels."""
     person, scene = levels
-    for share, wanted in ((0.4, False), (0.6, True)):
+    for share, wanted in ((0.2, False), (0.6, True)):
         light = share * (person / 255) ** 2.2 + (1 - share) * (scene / 255) ** 2.2
         row = np.full(24, scene, np.float32)
         row[12:] = person
@@ -117,7 +123,7 @@ def test_the_outline_lies_where_half_of_the_light_is_the_persons(levels: tuple[f
         frame = np.tile(row[None, :, None], (24, 1, 3)).astype(np.float32)
         first = np.zeros((24, 24), bool)
         first[:, 11 if not wanted else 12 :] = True  # wrong by a pixel
-        exact = at_half_share(first, frame, np.full_like(frame, scene))
+        exact = at_measured_share(first, linear_light(frame), linear_light(np.full_like(frame, scene)))
         assert np.all(exact[:, 11] == wanted)
         assert exact[:, 12:].all()
         assert not exact[:, :11].any()
