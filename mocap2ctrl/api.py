@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.character.model import load_character
-from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CameraError, ConfigError, MotionFileError, VideoError
 from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.convert import convert  # noqa: F401, handed out as it is
@@ -43,6 +42,7 @@ from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.video.belt import belt_choice, on_belt
 from mocap2ctrl.video.camera_file import load_camera
 from mocap2ctrl.video.choice import person_at

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from mocap2ctrl.cli.options import add_json, given, number, print_json, whole
 
 if TYPE_CHECKING:
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.fit.capture import Capture
+    from mocap2ctrl.simulation.pushes import Push
 
 PUSH_AT_S, PUSH_FOR_S = 0.5, 0.4
 
@@ -130,8 +130,8 @@ def _push_times(options: argparse.Namespace) -> tuple[float, float]:
 def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tuple[Push, ...]:
     import numpy as np
 
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.simulation.pushes import Push
 
     if options.push is None:
         return ()

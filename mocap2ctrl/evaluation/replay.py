@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import evaluation_points
-from mocap2ctrl.control.closed_loop import Push, run, start_vector
+from mocap2ctrl.control.closed_loop import run, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.simulation.engine import Engine, load_threshold_n
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
 
