@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, given, number, print_json, whole
+from mocap2ctrl.cli.options import add_environment, add_json, given, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.fit.capture import Capture
@@ -18,6 +18,7 @@ EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
   mocap2ctrl simulate captures/walk --push 100 0 0 --push-at 0.5
   mocap2ctrl simulate captures/walk --torque-limit 0.75 --motion weak.glb
+  mocap2ctrl simulate captures/walk --environment stairs --seconds 3
   mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
 """
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--push-at", type=number(0.0, 3600.0), metavar="S", help="when (default: 0.5 s)")
     parser.add_argument("--push-for", type=number(0.01, 60.0), metavar="S", help="how long (default: 0.4 s)")
+    add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
         "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
@@ -92,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
         pushes=pushes,
         torque_limit=options.torque_limit,
         engine=options.engine,
+        environment=options.environment,
     )
     reference = replace(capture.reference, loop=False)
     dense = resample(reference, replay.clip.fps)
@@ -153,6 +156,8 @@ def _label(options: argparse.Namespace) -> str:
         force = "_".join(f"{v:g}" for v in options.push)
         at_s, for_s = _push_times(options)
         parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s")
+    if options.environment:
+        parts.append(Path(options.environment).stem)
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     if options.engine:
