@@ -1,4 +1,4 @@
-"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `convert`, `export_mjcf`."""
+"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `push_test`, `convert` and more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.convert import convert  # noqa: F401, handed out as it is
 from mocap2ctrl.evaluation.export import export_motion  # noqa: F401
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
+from mocap2ctrl.evaluation.push_test import push_test  # noqa: F401
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
 from mocap2ctrl.evaluation.surroundings import Place, placed

@@ -147,11 +147,15 @@ def fall_time(
     count = min(len(replay.clip), limit)
     index = np.minimum(np.arange(count), len(reference) - 1)
     watched = [character.segment_index(name) for name in FALL_SEGMENTS if name in character.segment_names]
-    frames = (replay.positions[:count], replay.orientations[:count], np.arange(count) / fps)
-    touching = clearances_in(replay.environment, character, *frames)[:, watched] < TOUCH_M
+    where, times = replay.environment, np.arange(count) / fps
+    frames = replay.positions[:count], replay.orientations[:count]
+    touching = clearances_in(where, character, *frames, times)[:, watched] < TOUCH_M
     clear = _must_be_clear(reference_character or character, reference, watched, ground)
     touched = np.any(touching & _clear_nearby(clear, round(0.2 * fps))[index], axis=1)
-    low = root_heights_in(replay.environment, replay.clip)[:count] < LOW_FRACTION * reference.root_position[index, 2]
+    low = (
+        root_heights_in(where, replay.clip.root_position[:count], times)
+        < LOW_FRACTION * reference.root_position[index, 2]
+    )
     lying = _runs_of(low, max(1, round(LOW_S * fps)))
     fallen = np.flatnonzero(touched | lying)
     if len(fallen):

@@ -16,7 +16,7 @@ from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.environment import LEVEL, Environment, laden
 from mocap2ctrl.simulation.environment_file import load_environment
 from mocap2ctrl.simulation.terrain import ground_height, lowest_clearances, surfaces, sway_at
-from mocap2ctrl.types import Array, MotionClip, Pose
+from mocap2ctrl.types import Array, Pose
 
 NEAR_ENOUGH_M = 1e-5
 UP = np.array([0.0, 0.0, 1.0])
@@ -79,16 +79,24 @@ def standing_in(environment: Environment, controller: Controller, character: Cha
 def clearances_in(
     environment: Environment, character: Character, positions: Array, orientations: Array, times_s: Array
 ) -> Array:
-    """(T, S) least distance of each segment from the ground, metres, over a motion (T, S, 3) and (T, S, 4) at `times_s` (T,)."""
+    """(..., T, S) least distance of each segment from the ground, metres.
+
+    Args:
+        environment: where.
+        character: the body.
+        positions: (..., T, S, 3) of its segments, world.
+        orientations: (..., T, S, 4).
+        times_s: (T,) seconds from the start.
+    """
     if environment.level and environment.sway is None:
         return lowest_points(character, positions, orientations)
     from_ground = positions - sway_at(environment, times_s)[:, None]
     return lowest_clearances(character, from_ground, orientations, surfaces(environment))
 
 
-def root_heights_in(environment: Environment, clip: MotionClip) -> Array:
-    """(T,) height of the root above the ground below it, metres."""
+def root_heights_in(environment: Environment, root_position: Array, times_s: Array) -> Array:
+    """(..., T) height of roots (..., T, 3) above the ground below them, metres, at `times_s` (T,)."""
     if environment.level and environment.sway is None:
-        return np.asarray(clip.root_position[:, 2])
-    root = clip.root_position - sway_at(environment, np.arange(len(clip)) / clip.fps)
-    return np.asarray(root[:, 2] - ground_height(surfaces(environment), root[:, :2]))
+        return np.asarray(root_position[..., 2])
+    root = root_position - sway_at(environment, times_s)
+    return np.asarray(root[..., 2] - ground_height(surfaces(environment), root[..., :2]))
