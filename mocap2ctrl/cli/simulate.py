@@ -103,7 +103,14 @@ def run(options: argparse.Namespace) -> int:
     for file in (folder / "motion.npz", folder / "motion.bvh", *wanted):
         export_motion(file, performed(capture, replay.clip), capture.character)
     if not options.no_video:
-        write_overlay(folder / "overlay.mp4", capture.character, reference, replay.clip)
+        write_overlay(
+            folder / "overlay.mp4",
+            capture.character,
+            reference,
+            replay.clip,
+            environment=replay.environment,
+            pushes=replay.pushes,
+        )
     if options.json:
         engine = options.engine or capture.engine_name
         said = {"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at, "engine": engine}
