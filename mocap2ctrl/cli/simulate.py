@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--push-at", type=number(0.0, 3600.0), metavar="S", help="when (default: 0.5 s)")
     parser.add_argument("--push-for", type=number(0.01, 60.0), metavar="S", help="how long (default: 0.4 s)")
+    parser.add_argument(
+        "--push-every", type=number(0.01, 3600.0), metavar="S", help="again after so long (default: once)"
+    )
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
@@ -124,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 def _refuse_push_times(options: argparse.Namespace) -> None:
     from mocap2ctrl.errors import ConfigError
 
-    for name in ("push_at", "push_for"):
+    for name in ("push_at", "push_for", "push_every"):
         if options.push is None and getattr(options, name) is not None:
             raise ConfigError(f"--{name.replace('_', '-')} goes with --push X Y Z only; give that too, or leave it out")
 
@@ -152,7 +155,12 @@ def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tu
             "more --seconds"
         )
     chest = capture.character.segment_index("chest")
-    return (Push(chest, np.array(options.push), at_s, for_s),)
+    every_s = np.inf if options.push_every is None else options.push_every
+    if every_s < for_s:
+        raise ConfigError(
+            f"a push of {for_s:g} s every {every_s:g} s would overlap the next; give a longer --push-every"
+        )
+    return (Push(chest, np.array(options.push), at_s, for_s, every_s),)
 
 
 def _label(options: argparse.Namespace) -> str:
@@ -162,7 +170,8 @@ def _label(options: argparse.Namespace) -> str:
     if options.push:
         force = "_".join(f"{v:g}" for v in options.push)
         at_s, for_s = _push_times(options)
-        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s")
+        again = f"_every_{options.push_every:g}s" if options.push_every else ""
+        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}")
     if options.environment:
         parts.append(Path(options.environment).stem)
     if options.torque_limit:

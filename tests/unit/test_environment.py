@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -248,3 +249,14 @@ def test_walking_on_a_belt_is_walking_on_ground_that_moves(character: Character,
     carried = run(belt, program, start_vector(moving), 60)
     there = carried.qpos[0, :, :3] - np.arange(61)[:, None] * TIME_STEP_S * velocity
     np.testing.assert_allclose(there, still.qpos[0, :, :3], atol=1e-4)
+
+
+def test_every_example_in_the_documentation_loads(tmp_path: Path):
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text("utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 8
+    for block in blocks:
+        text = block if "format = 1" in block else f"format = 1\n{block}"
+        assert load_environment(written(tmp_path, text)) != Environment(name="place")
+    for name in environment_names():
+        assert f"`{name}`" in page
