@@ -23,6 +23,7 @@ from mocap2ctrl.control.stepped_loop import run_stepped
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.environment import GRAVITY_M_S2
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 from mocap2ctrl.simulation.pushes import Push, push_table
 from mocap2ctrl.simulation.terrain import felt_gravity, sway_at
@@ -125,6 +126,9 @@ def run(
         np.zeros(machines, dtype=np.bool_),
     )
     body = body_arrays(engine.character, engine.time_step_s)
+    if engine.environment.gravity_m_s2 != GRAVITY_M_S2:  # what counts as a loaded foot is a share of the weight there
+        lighter = engine.environment.gravity_m_s2 / GRAVITY_M_S2
+        body = body._replace(load_threshold_n=lighter * body.load_threshold_n, weight_n=lighter * body.weight_n)
     where, dt = engine.environment, engine.time_step_s
     gravity = felt_gravity(where, np.arange(begin, end_step), dt) if where.sway else np.empty((0, 3))
     table = push_table(pushes, own_pushes, machines, dt)

@@ -153,6 +153,10 @@ class Environment:
     heading: float = 0.0
 
     def __post_init__(self) -> None:
+        if not self.gravity_m_s2 > 0.0:
+            raise ConfigError(
+                f"environment {self.name!r} has gravity_m_s2 = {self.gravity_m_s2:g}; it must be positive"
+            )
         shapes = [n for n in ("slope", "stairs", "curbs") if getattr(self, n)]
         if len(shapes) > 1:
             raise ConfigError(f"environment {self.name!r} has {' and '.join(shapes)}; a ground is one of them")

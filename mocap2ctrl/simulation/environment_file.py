@@ -70,7 +70,7 @@ def _parsed(text: str, source: str, name: str) -> Environment:
     loads = tuple(_load(table) for table in top.tables("load"))
     environment = Environment(
         name=top.text("name", name),
-        gravity_m_s2=top.number("gravity_m_s2", (0.0, 50.0), GRAVITY_M_S2),
+        gravity_m_s2=top.number("gravity_m_s2", (0.1, 50.0), GRAVITY_M_S2),
         friction=top.number("friction", (0.0, 10.0)) if "friction" in data else None,
         friction_divisor=top.number("friction_divisor", (0.1, 1e5), 1.0),
         slope=_slope(top.table("slope")),
