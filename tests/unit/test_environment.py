@@ -167,6 +167,17 @@ def test_a_load_on_nothing_is_refused(character: Character):
         MujocoEngine(character, environment=Environment(loads=(Load("tail", 1.0, (0, 0, 0), (0, 0, 0), 0.1),)))
 
 
+def test_environments_from_arrays_and_lists_are_values(character: Character):
+    load = Load("head", 1.0, np.zeros(3), [0, 0, 0.1], 0.05)  # type: ignore[arg-type]
+    place = Environment(loads=[load], belt=Belt(np.array([1.0, 0.0])))  # type: ignore[arg-type]
+    same = Environment(loads=(Load("head", 1.0, (0, 0, 0), (0, 0, 0.1), 0.05),), belt=Belt((1, 0)))
+    assert place == same
+    assert surfaces(place) is surfaces(same)
+    assert laden(character, place.loads) is laden(character, same.loads)
+    with pytest.raises(ConfigError, match="gravity_m_s2 = 0; it must be positive"):
+        Environment(gravity_m_s2=0.0)
+
+
 def test_heights_of_slopes_stairs_and_curbs():
     ahead = np.array([[-1.0, 0.3], [0.7, 0.0], [2.0, -0.4]])
     whole = surfaces(Environment(slope=Slope(10.0)))
