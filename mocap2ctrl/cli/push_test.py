@@ -80,15 +80,14 @@ def run(options: argparse.Namespace) -> int:
 def _notes(result: PushTest) -> list[str]:
     """What a user should know of the numbers."""
     if result.front_n is None:
-        advice = "fit a cycle that is stable first" if result.cyclic else "fit it better first"
         return [
-            f"without a push it falls at {result.undisturbed_s:.2f} s of {result.seconds:g}, so none was tried; {advice}"
+            f"without a push it falls at {result.undisturbed_s:.2f} s of {result.seconds:g}, so none was tried; fit it better first"
         ]
     notes = []
     if not result.cyclic:
         notes.append(
-            "the controller is a chain, which ends: a single push within the clip, not the paper's 40 s; for those, fit a cycle "
-            "with fit --refine, or let the last state of controller.json exit to an earlier one"
+            f"the controller ends, or falls by itself (it was up for {result.undisturbed_s:.1f} s): a single push within the clip, "
+            "not the paper's 40 s; those are for cycles that go on, see fit --cyclic"
         )
     ended = [side for side in SIDES if getattr(result, f"{side}_n") + result.step_n > result.max_force_n]
     if ended:

@@ -154,11 +154,27 @@ def test_a_chain_gets_a_single_push_within_its_clip(stander: Standing):
         push_test(_capture(replace(stander, controller=chain, reference=short)))
 
 
-def test_who_falls_by_himself_is_not_pushed(stander: Standing, stepping: Controller):
-    result = push_test(_capture(replace(stander, controller=stepping)))
-    assert result.cyclic
-    assert (result.front_n, result.rear_n, result.left_n, result.right_n) == (None,) * 4
+def test_a_cycle_that_falls_by_itself_is_pushed_within_its_clip_only(stander: Standing, stepping: Controller):
+    result = push_test(_capture(replace(stander, controller=stepping)), max_force_n=60.0)
+    assert not result.cyclic
     assert 0.5 < result.undisturbed_s < 40.0
+    assert result.seconds < result.undisturbed_s
+    assert result.protocol.startswith("one push of 0.4 s on the chest")
+    assert result.left_n is not None
+
+
+def test_who_falls_by_himself_within_the_clip_is_not_pushed(stander: Standing, stepping: Controller):
+    fallen = push_test(_capture(replace(stander, controller=stepping)), max_force_n=10.0, step_n=10.0)
+    clip = stander.reference
+    longer = np.arange(round((fallen.undisturbed_s + 1.0) * clip.fps)) % len(clip)
+    reference = replace(
+        clip,
+        root_position=clip.root_position[longer],
+        root_orientation=clip.root_orientation[longer],
+        angles=clip.angles[longer],
+    )
+    result = push_test(_capture(replace(stander, controller=stepping, reference=reference)))
+    assert (result.front_n, result.rear_n, result.left_n, result.right_n) == (None,) * 4
     assert result.simulations == 1
     with pytest.raises(ConfigError, match="the step is 20 N and the largest force 10 N"):
         push_test(_capture(stander), step_n=20.0, max_force_n=10.0)
