@@ -131,6 +131,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in result.warnings:
         note(f"note: {warning}")
     evaluation, outcome = result.evaluation, result.outcome
+    for told in outcome.told:
+        note(f"note: {told}")
     if outcome.diverged:
         first = shlex.join(["mocap2ctrl", "simulate", str(result.capture.folder), "--diverged", "1"])
         note(f"{outcome.diverged:,} of {outcome.evaluations:,} simulations diverged; see the first again with: {first}")

@@ -73,6 +73,7 @@ class FitOutcome:
         interrupted: whether Ctrl-C ended it early; the controller is then the best so far.
         diverged: evaluations whose simulation had to be stopped; the first are kept in the capture.
         remote_s: what of core_s was spent on a cluster.
+        told: what became of each refinement, in words.
     """
 
     capture: Capture
@@ -83,6 +84,7 @@ class FitOutcome:
     interrupted: bool
     diverged: int = 0
     remote_s: float = 0.0
+    told: tuple[str, ...] = ()
 
 
 def fit_capture(
@@ -103,6 +105,7 @@ def fit_capture(
     setup = evaluation_setup(capture)
     begun, cpu = time.perf_counter(), cpu_seconds()
     best: Stage | None = None
+    told: tuple[str, ...] = ()
     with ExitStack() as stack:
         other = partial(other_settings, capture.folder, capture.config, capture.run)
         journal = Journal(capture.folder / JOURNAL, _key(capture), resume, other)
@@ -121,7 +124,7 @@ def fit_capture(
 
         try:
             for stage in stages(pool, capture, on_generation):
-                best = stage
+                best, told = stage, (*told, stage.told) if stage.told else told
                 watch.stage(stage)
                 interrupts.check()
             interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
@@ -136,7 +139,9 @@ def fit_capture(
         finished = replace(capture, controller=controller)
         save_result(finished)
     wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
-    return FitOutcome(finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s)
+    return FitOutcome(
+        finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s, told
+    )
 
 
 def evaluation_setup(capture: Capture) -> EvaluationSetup:

@@ -151,6 +151,14 @@ def test_speaks_to_people_without_json(walk_bvh: Path, tmp_path: Path, run: Run)
     assert structure_of(folder).endswith("1→T→2")
 
 
+def test_refining_tells_what_became_of_it(walk_bvh: Path, tmp_path: Path, run: Run) -> None:
+    ran = run("fit", walk_bvh, "-o", tmp_path / "w", "--refine", *TINY)
+    assert ran.code == 0, ran.err
+    assert "note: exits on contact: " in ran.err
+    assert "note: the cycle: left out" in ran.err
+    run("fit", walk_bvh, "-o", tmp_path / "b", "--cyclic", "--method", "batch", *TINY).refused("refine", "method")
+
+
 def test_a_prior_shapes_the_targets(walk: str, tmp_path: Path, run: Run) -> None:
     """Target poses are coefficients of the prior; the capture holds it, and a warning says what it contains."""
     folder = tmp_path / "walk"

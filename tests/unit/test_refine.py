@@ -43,7 +43,8 @@ def test_a_refined_fit_is_never_worse_than_delta_allows_and_says_what_it_did(
     plain = tiny_fit(tmp_path / "plain", character, **settings)
     refined = tiny_fit(tmp_path / "refined", character, refine=True, **settings)
     assert refined.cost <= 1.15 * plain.cost
-    contacts, cycle = told(refined.capture.folder)
+    contacts, cycle = refined.told
+    assert told(refined.capture.folder) == [contacts, cycle]
     assert contacts.startswith("exits on contact: ")
     assert cycle == "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
     exits = {state.exit.kind for state in refined.capture.finished_controller().states}
