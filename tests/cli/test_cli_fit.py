@@ -12,7 +12,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from conftest import FIT_KEYS, Fitted, Run, contents
+from conftest import FIT_KEYS, TINY, Fitted, Run, contents
 
 from mocap2ctrl import api
 from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
