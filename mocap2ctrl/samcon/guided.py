@@ -52,6 +52,7 @@ class GuidedConfig:
     bearable: float = 0.1
     push_share: float = 0.1
     roll_back: int = 30
+    lookahead: int = 0
     ridge: float = LAMBDA
     memory: int = 1
     least_deviation_deg: float = 0.0
@@ -198,6 +199,7 @@ class GuidedLearning:
             roll_back=config.roll_back,
             retries=20 + len(course) // 10,
             push_share=config.push_share,
+            lookahead=config.lookahead if number > 1 else 0,
             push_n=self.push_n,
         )
         return self._sampler.walk(

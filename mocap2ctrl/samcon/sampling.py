@@ -23,6 +23,8 @@ TILTED_RAD = 1.0
 CLEAR_M = 0.03
 """Height from which the reference's trunk, arms and head are clear of the ground."""
 PUSH_S = 0.2
+FALLEN = 10.0
+"""Cost of a fragment for who has fallen."""
 LARGEST_RAD = 1.5
 """Offsets are cut to this, lest a state far from all that was seen asks for the impossible."""
 
@@ -75,6 +77,7 @@ class SamplingConfig:
     roll_back: int = 36
     retries: int = 30
     push_share: float = 0.0
+    lookahead: int = 0
     push_n: float = 0.0
 
 
@@ -135,7 +138,8 @@ class Sampler:
         best: list[_Stage] = stages
         while len(stages) <= len(tasks):
             task = tasks[len(stages) - 1]
-            stage = self._stage(stages[-1], task, config, count, rng, pushes.during(task))
+            ahead = tasks[len(stages) : len(stages) + config.lookahead]
+            stage = self._stage(stages[-1], task, config, count, rng, pushes.during(task), ahead)
             if stage is not None:
                 stages.append(stage)
                 if len(stages) > farthest:
@@ -157,6 +161,7 @@ class Sampler:
         count: int,
         rng: np.random.Generator,
         push: Array | None,
+        ahead: Sequence[Task] = (),
     ) -> _Stage | None:
         """Lines 3 to 10: samples, elites; None if nobody stands."""
         parents = resample(before.costs, config.samples, rng) if task.explored else np.arange(len(before.costs))
@@ -168,11 +173,32 @@ class Sampler:
         ends = self.cost.ends(finals)
         terms = self.cost.terms(ends, task.reference, actions)
         costs = np.where(fine & standing(ends, task.reference), terms @ WEIGHTS, np.inf)
+        if task.explored:
+            costs = costs + self._cost_to_come(finals, np.isfinite(costs), ahead)
         order = np.argsort(costs, kind="stable")[:count]
         order = order[np.isfinite(costs[order])]
         if len(order) == 0:
             return None
         return _Stage(parents[order], actions[order], finals[order], terms[order], costs[order])
+
+    def _cost_to_come(self, states: Array, stands: npt.NDArray[np.bool_], ahead: Sequence[Task]) -> Array:
+        """(N,) the costs of the next fragments, if from states (N, K) on the policies alone act; of who falls, a high one."""
+        total, states, stands = np.zeros(len(states)), states.copy(), stands.copy()
+        for task in ahead:
+            if task.start is not None:
+                break
+            index = np.flatnonzero(stands)
+            if len(index) == 0:
+                break
+            actions = self.cost.ends(states[index]).features @ task.gain.T + task.offset
+            finals, fine = self.execute(states[index], task, actions)
+            ends = self.cost.ends(finals)
+            costs = self.cost.terms(ends, task.reference, actions) @ WEIGHTS
+            stands[index] = fine & standing(ends, task.reference)
+            total[index] += costs
+            total[~stands] += FALLEN
+            states[index] = finals
+        return total
 
     def sample(self, task: Task, features: Array, rng: np.random.Generator) -> Array:
         """(N, A) actions a ~ N(M s + â, Σ) at features (N, 18)."""
