@@ -93,6 +93,7 @@ class Episode:
         failures: how often the walk was rolled back.
         pushes: how many there were.
         complete: whether the walk's end was reached.
+        elites: of each fragment s (n, 18) and actions (n, A) of all elites, not only of the path's.
     """
 
     starts: Array
@@ -103,12 +104,14 @@ class Episode:
     failures: int
     pushes: int
     complete: bool
+    elites: list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """The elites after one fragment: of each its predecessor's index, its action, its end, its cost."""
+    """The elites after one fragment: of each its predecessor's index, s at its start, its action, its end, its cost."""
 
+    features: Array
     parents: npt.NDArray[np.int64]
     actions: Array
     finals: Array
@@ -132,7 +135,7 @@ class Sampler:
         """Algorithm 1 through `tasks`, the first of which has a start, with the paper's roll-back (§5.4)."""
         count = max(1, round(config.elite_share * config.samples))
         start = np.atleast_2d(np.asarray(tasks[0].start, float))
-        origin = _Stage(np.zeros(1, np.int64), np.zeros((1, 0)), start, np.zeros((1, 0)), np.zeros(1))
+        origin = _Stage(np.zeros((1, 0)), np.zeros(1, np.int64), np.zeros((1, 0)), start, np.zeros((1, 0)), np.zeros(1))
         stages: list[_Stage] = [origin]
         failures, farthest, pushes = 0, 0, _Pushes(config, rng)
         best: list[_Stage] = stages
@@ -166,7 +169,8 @@ class Sampler:
         """Lines 3 to 10: samples, elites; None if nobody stands."""
         parents = resample(before.costs, config.samples, rng) if task.explored else np.arange(len(before.costs))
         starts = before.finals[parents] if task.start is None else np.repeat(task.start[None], len(parents), axis=0)
-        actions = self.sample(task, self.cost.ends(starts).features, rng)
+        features = self.cost.ends(starts).features
+        actions = self.sample(task, features, rng)
         noise = config.noise_rad * rng.standard_normal(actions.shape) if task.explored else 0.0
         forces = None if push is None else np.broadcast_to(push, (len(starts), *push.shape))
         finals, fine = self.execute(starts, task, actions + noise, forces)
@@ -179,7 +183,7 @@ class Sampler:
         order = order[np.isfinite(costs[order])]
         if len(order) == 0:
             return None
-        return _Stage(parents[order], actions[order], finals[order], terms[order], costs[order])
+        return _Stage(features[order], parents[order], actions[order], finals[order], terms[order], costs[order])
 
     def _cost_to_come(self, states: Array, stands: npt.NDArray[np.bool_], ahead: Sequence[Task]) -> Array:
         """(N,) the costs of the next fragments, if from states (N, K) on the policies alone act; of who falls, a high one."""
@@ -236,6 +240,7 @@ class Sampler:
             failures=failures,
             pushes=pushes,
             complete=len(stages) > len(tasks),
+            elites=[(stage.features, stage.actions) for stage in stages[1:]],
         )
 
 

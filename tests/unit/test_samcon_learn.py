@@ -48,7 +48,7 @@ def learned(graph: ControlGraph, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return output
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Stands for Ctrl-C, a kill or a full disk."""
 
 
@@ -65,9 +65,9 @@ def test_after_an_interruption_the_same_bits_come_out(
 
     def kill(progress: Progress) -> None:
         if progress.what == "sampling" and progress.iteration == iteration + 1:
-            raise Killed
+            raise KilledError
 
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         learn(graph, output, TINY, progress=kill)
     assert output.is_file() == (iteration > 0)  # the best so far is there
     with pytest.raises(GraphError, match=r"was begun with another graph or other options"):
@@ -92,8 +92,8 @@ def test_a_learned_graph_is_a_graph_with_symmetric_feedback(learned: Path, chara
 
 def test_feedback_keeps_a_walk_up_that_falls_without(graph: ControlGraph, character: Character):
     with PdRollouts(character) as rollouts:
-        refined = refine(graph, character, rollouts, OpenLoopConfig(3, 1, 2, 80), seed=1)
-        config = GuidedConfig(visits=40, first_samples=40, push_n=0.0, noise_deg=2.0, runs=1, seconds=0.2)
+        refined = refine(graph, character, rollouts, OpenLoopConfig(2, 1, 2, 60), seed=1)
+        config = GuidedConfig(visits=40, first_samples=40, push_n=0.0, noise_deg=0.0, roll_back=12, runs=1, seconds=0.2)
         learning = GuidedLearning(refined, character, rollouts, config, 1)
         learning.iterate(1)
     with Performer(learning.graph) as performer:
