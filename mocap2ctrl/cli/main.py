@@ -21,6 +21,7 @@ COMMANDS = {
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
     "convert": "write a motion file, or what a capture performs, as BVH, GLB, NPZ, CSV or MJCF",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
+    "export-graph": "cut captures' and files' motions into a control graph, with ways between them",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",
     "train-prior": "learn a pose prior from motion files",
