@@ -32,8 +32,8 @@ def find_core(fragments: Mapping[str, ControlFragment], successors: Successors, 
     names = list(fragments)
     core = _largest_loop(names, successors)
     before = _reversed(successors)
-    leads_in, reached = _reachable(core, before), _reachable(core, successors)
-    roads = _reachable([name for name in names if fragments[name].skill in one_way], successors)
+    leads_in, reached = reachable(core, before), reachable(core, successors)
+    roads = reachable([name for name in names if fragments[name].skill in one_way], successors)
     kept = core | (leads_in & roads)
     return Core(
         kept=tuple(n for n in names if n in kept),
@@ -46,6 +46,16 @@ def beginnings(successors: Successors) -> tuple[str, ...]:
     """Fragments that follow no other: where the one-way roads into a graph, its rising skills, begin."""
     entered = {other for after in successors.values() for other in after}
     return tuple(name for name in successors if name not in entered)
+
+
+def reachable(starts: Collection[str], successors: Successors) -> set[str]:
+    """The fragments `starts`, and all that can be reached from them."""
+    found, open_ = set(starts), list(starts)
+    while open_:
+        new = [name for name in successors[open_.pop()] if name not in found]
+        found.update(new)
+        open_ += new
+    return found
 
 
 def _largest_loop(names: list[str], successors: Successors) -> set[str]:
@@ -64,16 +74,6 @@ def _largest_loop(names: list[str], successors: Successors) -> set[str]:
         return set()
     sizes = np.bincount(label) * np.isin(np.arange(label.max() + 1), looped)
     return {name for name, part in zip(names, label, strict=True) if part == int(np.argmax(sizes))}
-
-
-def _reachable(starts: Collection[str], successors: Successors) -> set[str]:
-    """The fragments `starts`, and all that can be reached from them."""
-    found, open_ = set(starts), list(starts)
-    while open_:
-        new = [name for name in successors[open_.pop()] if name not in found]
-        found.update(new)
-        open_ += new
-    return found
 
 
 def _reversed(successors: Successors) -> dict[str, tuple[str, ...]]:
