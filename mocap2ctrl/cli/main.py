@@ -17,6 +17,7 @@ from mocap2ctrl.errors import FitError, Mocap2CtrlError
 COMMANDS = {
     "fit": "fit a physics controller to a video or a motion; writes a capture folder",
     "inspect": "before a fit: what is understood of an input, as a page and a picture",
+    "learn": "learn feedback for a control graph, or for a cyclic motion: Guided SAMCON",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, or weaker",
     "convert": "write a motion file, or what a capture performs, as BVH, GLB, NPZ, CSV or MJCF",
