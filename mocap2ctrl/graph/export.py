@@ -73,11 +73,17 @@ class ExportedGraph:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know."""
-        core, said = self.built.core, []
-        for skill in self.built.lost:
-            said.append(f"skill {skill!r} is left out: no walk through the graph passes it twice; give it --transition")
-        for names, why in ((core.dead_ends, "lead nowhere"), (core.unreachable, "cannot be reached")):
-            left = [name for name in names if name.rpartition("/")[0] not in self.built.lost]
+        core, lost, said = self.built.core, self.built.lost, []
+        names = [skill.name for skill in self.skills]
+        for name in lost:
+            if name in names:
+                said.append(
+                    f"skill {name!r} is left out: no walk through the graph passes it twice; give it --transition"
+                )
+            else:
+                said.append(f"the transition {name!r} is left out: it begins or ends where no walk passes twice")
+        for parts, why in ((core.dead_ends, "lead nowhere"), (core.unreachable, "cannot be reached")):
+            left = [name for name in parts if name.rpartition("/")[0] not in lost]
             if left:
                 said.append(f"{len(left)} fragments {why}, and are left out: {', '.join(left)}")
         return tuple(said)

@@ -178,6 +178,23 @@ class GoalPlanner:
         return min(ended)
 
 
+class ChasePlanner(GoalPlanner):
+    """Steers to the nearest other character, wherever it was when it last chose its way (§6.2: to run into each other)."""
+
+    def __init__(self, graph: ControlGraph, number: int, places: dict[int, Place]) -> None:
+        """The character `number` of those whose planners share `places`."""
+        super().__init__(graph, (0.0, 0.0))
+        self._number, self._places = number, places
+
+    def next(self, current: str, place: Place) -> str:
+        """See `Planner`."""
+        self._places[self._number] = place
+        others = [(p.x, p.y) for number, p in self._places.items() if number != self._number]
+        if others:
+            self.goal = min(others, key=lambda at: np.hypot(at[0] - place.x, at[1] - place.y))
+        return super().next(current, place)
+
+
 def _check_endless(graph: ControlGraph) -> None:
     """Whether a walk never ends.
 

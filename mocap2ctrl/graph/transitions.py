@@ -65,8 +65,8 @@ class Nearness:
 
 
 def blend_length(skills: Sequence[Skill], blend_s: float) -> float:
-    """`blend_s`, or less where a skill is too short for it."""
-    return min([blend_s, *(0.5 * skill.duration_s for skill in skills)])
+    """`blend_s`, or less where a skill is too short: a motion that is no cycle must have been entered before it is left."""
+    return min([blend_s, *((0.5 if skill.cyclic else 0.25) * skill.duration_s for skill in skills)])
 
 
 def nearness(skills: Sequence[Skill], character: Character, blend_s: float) -> Nearness:

@@ -22,7 +22,7 @@ from mocap2ctrl.graph.near import alignment, cloud_distances, clouds
 from mocap2ctrl.graph.pieces import Cut, cut, transition_states
 from mocap2ctrl.graph.skills import Skill, make_skill
 from mocap2ctrl.graph.symmetry import symmetrised
-from mocap2ctrl.graph.transitions import Transition, check_names, given, nearness, proposed
+from mocap2ctrl.graph.transitions import Transition, blend_length, check_names, given, nearness, proposed
 from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array
@@ -212,6 +212,19 @@ def test_transition_states_that_are_close_become_one(skills: tuple[Skill, Skill]
     states, index = transition_states(Skill("once", replace(walk.clip, loop=False)), [0.98])
     np.testing.assert_allclose(states, [0.0, 1.0])
     assert index.tolist() == [1]
+
+
+def test_a_short_motion_can_be_entered_and_left(skills: tuple[Skill, Skill], body: Character) -> None:
+    """However short it is, the transition into it ends before the one out of it begins."""
+    walk = skills[0]
+    for period in (0.5, 0.73, 1.1, 3.0):
+        once = Skill("once", replace(gait(body, period_s=period), loop=False))
+        blend_s = blend_length((walk, once), 0.3)
+        assert blend_s == pytest.approx(min(0.3, 0.25 * period))
+        ways = proposed((walk, once), nearness((walk, once), body, blend_s), blend_s, within_m=9.0)
+        into, out = ways
+        assert into.enter_s + blend_s <= out.leave_s + 0.02
+        assert "once" in {f.skill for f in build_graph((walk, once), ways, body).graph.fragments.values()}
 
 
 WAYS = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
