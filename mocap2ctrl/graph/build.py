@@ -16,8 +16,9 @@ from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.core import Core, find_core
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.graph.near import alignment
-from mocap2ctrl.graph.pieces import PIECE_S, cut, fragments_of, stretches, transition_states
+from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, stretches, transition_states
 from mocap2ctrl.graph.skills import Frames, Skill
+from mocap2ctrl.graph.symmetry import mirrored
 from mocap2ctrl.graph.transitions import Transition, check_names
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array
@@ -95,7 +96,7 @@ def build_graph(
     edges: list[tuple[str, str]] = []
     parts: dict[str, tuple[_CutSkill, list[int]]] = {}
     for skill in skills:
-        part, states = _cut_skill(skill, _wanted(skill, transitions), piece_s, lead_s)
+        part, states = _cut_skill(skill, _wanted(skill, transitions), character, piece_s, lead_s)
         parts[skill.name] = part, states
         for chain in part.chains:
             _add(chain, fragments, edges)
@@ -140,14 +141,20 @@ def _wanted(skill: Skill, transitions: Sequence[Transition]) -> list[tuple[Trans
 
 
 def _cut_skill(
-    skill: Skill, wanted: Sequence[tuple[Transition, float]], piece_s: float, lead_s: Array
+    skill: Skill, wanted: Sequence[tuple[Transition, float]], character: Character, piece_s: float, lead_s: Array
 ) -> tuple[_CutSkill, list[int]]:
     """A skill in pieces, and the transition state of each wish."""
     states_s, index = transition_states(skill, [time for _, time in wanted])
     chains: list[Chain] = []
-    for start, stop in stretches(skill, states_s):
-        division = cut(stop - start, piece_s)
-        frames = skill.at(np.linspace(start, stop, division.count * division.steps + 1))
+    known: list[tuple[Frames, Cut]] = []
+    for number, (start, stop) in enumerate(stretches(skill, states_s)):
+        half = number - len(states_s) // 2
+        if skill.symmetric and half >= 0:
+            frames, division = mirrored(skill, known[half][0], character), known[half][1]
+        else:
+            division = cut(stop - start, piece_s)
+            frames = skill.at(np.linspace(start, stop, division.count * division.steps + 1))
+        known.append((frames, division))
         chains.append(fragments_of(skill.name, frames, division, sum(map(len, chains)), lead_s))
     return _CutSkill(skill, states_s, tuple(chains)), [int(i) for i in index]
 

@@ -10,7 +10,7 @@ from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.graph.skills import Skill, turns
+from mocap2ctrl.graph.skills import Frames, Skill, turns
 from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.types import Array, MotionClip
 
@@ -48,6 +48,14 @@ def symmetrised(skill: Skill, character: Character) -> Skill:
     weight = _weight(2 * half, JOIN_S * RATE_HZ)
     stride, image = (part.cut(start, start + 2 * half + 1) for part in (own, other))
     return Skill(skill.name, _blended(stride, image, weight), symmetric=True)
+
+
+def mirrored(skill: Skill, frames: Frames, character: Character) -> Frames:
+    """The mirror image of some of a symmetric skill's motion, half a cycle later."""
+    position, orientation, angles = frames
+    clip = replace(skill.clip, root_position=position, root_orientation=orientation, angles=angles)
+    image, travel = mirror(clip, character), skill.clip.root_position[-1] - skill.clip.root_position[0]
+    return image.root_position + 0.5 * travel, image.root_orientation, image.angles
 
 
 def _along_x(clip: MotionClip) -> MotionClip:

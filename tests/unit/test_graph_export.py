@@ -286,14 +286,22 @@ def test_targets_are_ahead_of_the_reference_by_the_servos_damping(built: BuiltGr
     assert np.max(np.abs(ahead)) > 0.05
 
 
-def test_a_symmetric_cycle_has_mirrored_fragments(body: Character) -> None:
+@pytest.mark.parametrize("ways", [(), WAYS], ids=["alone", "with transitions"])
+def test_a_symmetric_cycle_has_mirrored_fragments(body: Character, ways: tuple[Transition, ...]) -> None:
+    """To the last bits, so that one side can be learned for both; and it goes on all the same."""
     walk = symmetrised(make_skill("walk", gait(body, lean=0.1), body), body)
-    graph = build_graph([walk], [], body).graph
-    assert len(graph.fragments) == 10
+    graph = build_graph([walk, two_skills(body)[1]] if ways else [walk], ways, body).graph
+    pieces = [fragment for fragment in graph.fragments.values() if fragment.skill == "walk"]
+    half = len(pieces) // 2
+    assert len(pieces) % 2 == 0
     index, sign = body.mirror_hinges
-    for k in range(5):
-        one, other = graph.fragments[f"walk/{k}"], graph.fragments[f"walk/{k + 5}"]
-        np.testing.assert_allclose(sign * one.reference_angles[:, index], other.reference_angles, atol=1e-3)
+    for one, other in zip(pieces[:half], pieces[half:], strict=True):
+        np.testing.assert_allclose(sign * one.reference_angles[:, index], other.reference_angles, atol=1e-12)
+        np.testing.assert_allclose(sign * one.targets[:, index], other.targets, atol=1e-12)
+    for one, other in zip(pieces, [*pieces[1:], pieces[0]], strict=True):
+        gap, rate = seam(one, other)
+        assert gap < 1e-3
+        assert rate < 0.3
 
 
 def test_ends_that_lead_nowhere_are_left_out_and_told(skills: tuple[Skill, Skill], body: Character) -> None:
