@@ -28,7 +28,7 @@ def random_fragment(name: str, character: Character, rng: np.random.Generator, f
     )
 
 
-def random_graph(character: Character, seed: int = 0) -> ControlGraph:
+def random_graph(character: Character, seed: int = 0, frames: int = 4) -> ControlGraph:
     """Two loops of three fragments, a walk and a run, with a way from each to the other."""
     rng = np.random.default_rng(seed)
     names = [f"{skill}/{i}" for skill in ("walk", "run") for i in range(3)]
@@ -38,7 +38,7 @@ def random_graph(character: Character, seed: int = 0) -> ControlGraph:
     return ControlGraph(
         character=digest(character),
         gains="locomotion",
-        fragments={name: random_fragment(name, character, rng) for name in names},
+        fragments={name: random_fragment(name, character, rng, frames) for name in names},
         successors=successors,
         provenance={"seed": seed, "inputs": ["a", "b"]},
         description=character.description,
