@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import number, print_json, whole
+from mocap2ctrl.cli.options import note, number, print_json, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mocap2ctrl.graph.fragments import ControlGraph
     from mocap2ctrl.graph.planning import Place, Planner
     from mocap2ctrl.samcon.run import GraphRun
+    from mocap2ctrl.samcon.steering import Steering
     from mocap2ctrl.types import MotionClip
 
 SECONDS = 10.0
@@ -63,7 +64,9 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.fit.capture import check_place, holds_capture, make_folder
     from mocap2ctrl.graph.body import character_of
     from mocap2ctrl.graph.file import read_graph
+    from mocap2ctrl.graph.planning import GoalPlanner
     from mocap2ctrl.samcon.run import run_graph
+    from mocap2ctrl.samcon.steering import Steering, record_steering
 
     path = Path(options.capture)
     folder = Path(options.output) if options.output else path.with_suffix(".simulations") / _label(options)
@@ -75,14 +78,20 @@ def run(options: argparse.Namespace) -> int:
     character = character_of(graph, str(path))
     seconds = options.seconds or SECONDS
     places = _circle(options.characters or 1)
+    planners = _planners(options, graph, places)
+    steers = any(isinstance(planner, GoalPlanner) for planner in planners)
+    steering = record_steering(graph, character) if steers else Steering({}, {})
+    if steers:
+        _note_steering(steering)
     runs = run_graph(
         graph,
         character,
-        _planners(options, graph, places),
+        planners,
         seconds,
         pushes=_pushes(options, character, seconds),
         torque_scale=options.torque_limit or 1.0,
         places=places,
+        steering=steering.actions,
     )
     make_folder(folder)
     for who, done in enumerate(runs):
@@ -92,6 +101,18 @@ def run(options: argparse.Namespace) -> int:
     video = None if options.no_video else _write_video(folder, character, runs)
     _tell(options, runs, video or folder / "motion.bvh")
     return 0
+
+
+def _note_steering(steering: Steering) -> None:
+    """How fast skills can be steered, for the person at the terminal."""
+    import numpy as np
+
+    rates = [f"{skill} by {np.degrees(rate):.0f} degrees a second" for skill, rate in steering.rates.items()]
+    note(
+        f"note: steers {', '.join(rates)}"
+        if rates
+        else "note: no skill stands being steered; only ways of the graph turn"
+    )
 
 
 def _told(done: GraphRun, path: Path, who: int) -> MotionClip:

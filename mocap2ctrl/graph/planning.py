@@ -18,6 +18,7 @@ HORIZON_S = 2.5
 """How far the greedy planner looks ahead along the references."""
 END_SHARE = 0.1
 """What a metre at the end of the look ahead counts beside one of the least distance: of ways that all lead away it chooses."""
+FULL_TURN_RAD = np.radians(20.0)
 BEAM = 40
 """Ways that the look ahead keeps after each fragment."""
 
@@ -54,6 +55,9 @@ class Planner(Protocol):
     def next(self, current: str, place: Place) -> str:
         """The fragment after `current`, whose end the character has reached at `place`."""
 
+    def turn(self, place: Place) -> float:
+        """How hard to turn there, from -1, to the right, to 1, to the left; of steering, see `samcon.steering`."""
+
 
 def travel(fragment: ControlFragment) -> Place:
     """How far a fragment's reference goes, in the heading frame of its begin."""
@@ -81,6 +85,10 @@ class RandomPlanner:
         """See `Planner`."""
         after = self._successors[current]
         return after[int(self._rng.integers(len(after)))] if len(after) > 1 else after[0]
+
+    def turn(self, place: Place) -> float:
+        """See `Planner`: straight on."""
+        return 0.0
 
 
 class PathPlanner:
@@ -132,6 +140,10 @@ class PathPlanner:
                 return inside[0]
         return min(after, key=lambda name: self._left_s[wanted][name])
 
+    def turn(self, place: Place) -> float:
+        """See `Planner`: straight on."""
+        return 0.0
+
 
 class GoalPlanner:
     """Steers to a point: takes the way whose references come nearest to it (Liu 2016, §6.2: a simple greedy planner)."""
@@ -153,6 +165,11 @@ class GoalPlanner:
         if len(after) == 1:
             return after[0]
         return min(after, key=lambda name: self._cost_m(name, place))
+
+    def turn(self, place: Place) -> float:
+        """See `Planner`: towards the goal, fully if it is more than `FULL_TURN_RAD` aside."""
+        aside = np.arctan2(self.goal[1] - place.y, self.goal[0] - place.x) - place.heading
+        return float(np.clip(((aside + np.pi) % (2.0 * np.pi) - np.pi) / FULL_TURN_RAD, -1.0, 1.0))
 
     def _cost_m(self, first: str, place: Place) -> float:
         """Of the best way that begins with a fragment: how near it comes, and where it ends; a beam search."""

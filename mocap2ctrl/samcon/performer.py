@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +54,10 @@ class Performer:
     """Decides once a fragment, from the state at its begin; in between it only follows the targets."""
 
     def __init__(
-        self, graph: ControlGraph, character: Character, planner: Planner, *, fallen_rad: float = FALLEN_RAD
+        self, graph: ControlGraph, character: Character, planner: Planner, steering: Mapping[str, Array] | None = None
     ) -> None:
-        """A character that walks `graph` as `planner` says; an action longer than `fallen_rad` is a fall, if it can rise."""
-        self._graph, self._planner, self._fallen_rad = graph, planner, fallen_rad
+        """A character that walks `graph` as `planner` says, and turns by the actions `steering`, by fragment, if there are any."""
+        self._graph, self._planner, self._steering = graph, planner, steering or {}
         self._body, self._hinges = body_of(character), feedback_actions(character).hinges
         self._rising = [graph.fragments[name] for name in beginnings(graph.successors)]
         self._current = planner.first()
@@ -96,10 +97,12 @@ class Performer:
         features = snapshot_features(self._body, snapshot[None])[0]
         fragment = self._graph.fragments[self._current]
         action = action_of(fragment, features)
-        if self._rising and np.linalg.norm(action) > self._fallen_rad:
+        if self._rising and np.linalg.norm(action) > FALLEN_RAD:
             self._lie_or_rise(snapshot, time_s)
-        else:
-            self._begin(fragment, features, action, time_s)
+            return
+        if fragment.name in self._steering:
+            action = action + self._planner.turn(place_of(snapshot)) * self._steering[fragment.name]
+        self._begin(fragment, features, action, time_s)
 
     def _begin(self, fragment: ControlFragment, features: Array, action: Array, time_s: float) -> None:
         """Δp̂ ⊕ m̂ (§4): the offset stays the same throughout the fragment."""

@@ -56,6 +56,7 @@ def run_graph(
     pushes: Sequence[Push] = (),
     torque_scale: float = 1.0,
     places: Sequence[Place] | None = None,
+    steering: Mapping[str, Array] | None = None,
 ) -> tuple[GraphRun, ...]:
     """Simulates as many characters as there are planners.
 
@@ -67,8 +68,9 @@ def run_graph(
         pushes: on the first character.
         torque_scale: factor on the torque bounds.
         places: where each begins; where the references do if not given.
+        steering: actions by fragment that turn a character to the left, see `samcon.steering`.
     """
-    performers = [Performer(graph, character, planner) for planner in planners]
+    performers = [Performer(graph, character, planner, steering) for planner in planners]
     stage = Stage(character, len(performers), pd_gains(character, graph.gains), torque_scale=torque_scale)
     joints = len(character.hinges)
     starts = [performer.start for performer in performers]

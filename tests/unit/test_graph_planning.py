@@ -13,7 +13,7 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
-from mocap2ctrl.graph.planning import GoalPlanner, PathPlanner, Place, Planner, RandomPlanner, travel
+from mocap2ctrl.graph.planning import ChasePlanner, GoalPlanner, PathPlanner, Place, Planner, RandomPlanner, travel
 
 HERE = Place(0.0, 0.0, 0.0)
 
@@ -137,3 +137,25 @@ def test_straight_to_what_is_ahead(steering: ControlGraph) -> None:
     assert GoalPlanner(steering, (0.0, 9.0)).next("ahead/0", HERE) == "left/0"
     assert GoalPlanner(steering, (0.0, -9.0)).next("ahead/0", HERE) == "right/0"
     assert GoalPlanner(steering, (0.0, -9.0)).next("ahead/0", Place(0.0, 0.0, -np.pi / 2)) == "ahead/0"
+
+
+def test_how_hard_to_turn(steering: ControlGraph) -> None:
+    planner = GoalPlanner(steering, (0.0, 5.0))
+    assert planner.turn(HERE) == 1.0
+    assert planner.turn(Place(0.0, 0.0, np.pi / 2)) == pytest.approx(0.0)
+    assert planner.turn(Place(0.0, 0.0, np.radians(100.0))) == pytest.approx(-0.5)
+    assert planner.turn(Place(0.0, 10.0, np.radians(-85.0))) == pytest.approx(-0.25)
+    assert planner.turn(Place(0.0, 0.0, np.radians(80.0 + 720.0))) == pytest.approx(0.5)
+    assert RandomPlanner(steering).turn(HERE) == PathPlanner(steering, ["ahead"]).turn(HERE) == 0.0
+
+
+def test_who_chases_heads_for_the_nearest_other(steering: ControlGraph) -> None:
+    places = {0: HERE, 1: Place(0.0, 9.0, 0.0), 2: Place(-7.0, 0.0, 0.0)}
+    chaser = ChasePlanner(steering, 0, places)
+    chaser.next("ahead/0", HERE)
+    assert chaser.goal == (-7.0, 0.0)
+    assert ChasePlanner(steering, 1, places).next("ahead/0", Place(0.0, 9.0, np.pi / 2)) in ("left/0", "right/0")
+    assert places[1].heading == np.pi / 2
+    places[2] = Place(0.0, -20.0, 0.0)
+    assert chaser.next("ahead/0", Place(0.0, 0.0, np.pi / 2)) == "ahead/0"
+    assert chaser.goal == (0.0, 9.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +16,15 @@ from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
 from mocap2ctrl.graph.planning import PathPlanner, Place, RandomPlanner, travel
 from mocap2ctrl.graph.transitions import Transition
+from mocap2ctrl.samcon import steering
 from mocap2ctrl.samcon.body import body_of
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_features
-from mocap2ctrl.samcon.performer import RAGDOLL, place_of, placed
-from mocap2ctrl.samcon.run import run_graph
+from mocap2ctrl.samcon.performer import RAGDOLL, Performed, place_of, placed
+from mocap2ctrl.samcon.run import GraphRun, run_graph
+from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
-from mocap2ctrl.types import Array
+from mocap2ctrl.types import Array, MotionClip
 
 WAYS = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
 
@@ -179,3 +182,60 @@ def test_two_who_walk_into_each_other_meet(graph: ControlGraph, body: Character)
     assert [done.met for done in runs] == [(1,), (0,), ()]
     alone = run_graph(graph, body, planners[:1], 1.0, places=places[:1])[0]
     assert runs[0].clip.root_position[-1, 0] < alone.clip.root_position[-1, 0] - 0.05
+
+
+def test_steering_is_added_to_the_action_as_hard_as_the_planner_says(graph: ControlGraph, body: Character) -> None:
+    class Left(PathPlanner):
+        def turn(self, place: Place) -> float:
+            return 0.5
+
+    more = {"walk/0": np.linspace(0.1, 0.2, 11)}
+    plain, steered = (run_graph(graph, body, [Left(graph, ["walk"])], 0.3, steering=s)[0] for s in (None, more))
+    np.testing.assert_allclose(steered.performed[0].action - plain.performed[0].action, 0.5 * more["walk/0"])
+    assert not np.allclose(steered.clip.angles[10], plain.clip.angles[10], atol=1e-3)
+    straight = run_graph(graph, body, [PathPlanner(graph, ["walk"])], 0.3, steering=more)[0]
+    np.testing.assert_array_equal(straight.clip.angles, plain.clip.angles)
+
+
+def test_what_falls_is_not_steered(graph: ControlGraph, body: Character, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A walk that does not stand, and a run that was never learned."""
+    monkeypatch.setattr(steering, "TRIED_S", 2.5)
+    fragments = {n: replace(f, policy=None) if f.skill == "run" else f for n, f in graph.fragments.items()}
+    told = record_steering(replace(graph, fragments=fragments), body)
+    assert (told.actions, told.rates) == ({}, {})
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_steering_of_a_body_whose_answers_are_known(
+    graph: ControlGraph, body: Character, monkeypatch: pytest.MonkeyPatch, side: float
+) -> None:
+    """Under a push of F newtons it acts by 0.01 F along a direction; an action along it turns it by `side` rad/s a radian.
+
+    With more than 0.06 rad it falls: so 0.5 of what 10 N make it do is the most that it stands.
+    """
+    way = np.linspace(0.0, 1.0, 11) / np.linalg.norm(np.linspace(0.0, 1.0, 11))
+    fps = 100.0
+
+    def answer(
+        graph: ControlGraph, character: Character, planners: list[PathPlanner], seconds: float, **given: Any
+    ) -> Any:
+        force = sum(push.force[1] for push in given.get("pushes", ()))
+        added = planners[0].turn(Place(0.0, 0.0, 0.0)) * (given.get("steering") or {}).get("walk/0", np.zeros(11))
+        names = [name for name in graph.fragments if name.startswith("walk/")]
+        entries = [
+            Performed(names[k % len(names)], "", 0.1 * k, 20, np.zeros(18), 0.3 + 0.01 * force * way)
+            for k in range(round(10 * seconds))
+        ]
+        turned = rotations.yaw(side * (added @ way) * np.arange(round(seconds * fps) + 1) / fps)
+        rows = len(turned)
+        clip = MotionClip("made up", fps, np.zeros((rows, 3)), turned, np.zeros((rows, 1)))
+        fell = 3.0 if np.linalg.norm(added) > 0.06 else None
+        return (GraphRun(clip, clip, tuple(entries), (), False, fell),)
+
+    monkeypatch.setattr(steering, "run_graph", answer)
+    only_walk = {n: replace(f, policy=None) if f.skill == "run" else f for n, f in graph.fragments.items()}
+    told = record_steering(replace(graph, fragments=only_walk), body)
+    assert set(told.actions) == {name for name in graph.fragments if name.startswith("walk/")}
+    for action in told.actions.values():
+        np.testing.assert_allclose(action, side * 0.05 * way, atol=1e-9)
+    assert told.rates == pytest.approx({"walk": 0.05})
