@@ -38,7 +38,7 @@ def features(model: mujoco.MjModel, data: mujoco.MjData, foot_points: np.ndarray
 
 
 def play(folder: Path, seconds: float, *, view: bool = False) -> np.ndarray:
-    """Simulates for some seconds; returns qpos after each step of 5 ms, (N + 1, 7 + J)."""
+    """Simulates for some seconds, or until it falls; returns qpos after each step of 5 ms, (N + 1, 7 + J)."""
     policy = np.load(folder / "policy.npz")
     told = json.loads((folder / "policy.json").read_text("utf-8"))
     model = mujoco.MjModel.from_xml_path(str(folder / "character.xml"))
@@ -55,6 +55,9 @@ def play(folder: Path, seconds: float, *, view: bool = False) -> np.ndarray:
     frames = [data.qpos.copy()]
     while len(frames) <= round(seconds / told["time_step_s"]):
         action = policy["gain"][k] @ features(model, data, policy["foot_points"]) + policy["offset"][k]
+        if np.linalg.norm(action) > told["fallen_action_rad"]:
+            print(f"fell at {data.time:.2f} s")
+            break
         limit = told["largest_action_rad"]
         offset = np.clip(action, -limit, limit) @ policy["action_hinges"]
         for target in policy["targets"][policy["first_target"][k] : policy["first_target"][k + 1]]:

@@ -10,7 +10,7 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.core import beginnings
-from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
+from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, ControlGraph
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.samcon.body import body_of
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates, snapshot_features
@@ -97,7 +97,7 @@ class Performer:
         features = snapshot_features(self._body, snapshot[None])[0]
         fragment = self._graph.fragments[self._current]
         action = action_of(fragment, features)
-        if self._rising and np.linalg.norm(action) > FALLEN_RAD:
+        if np.linalg.norm(action) > FALLEN_RAD:
             self._lie_or_rise(snapshot, time_s)
             return
         if fragment.name in self._steering:
@@ -112,24 +112,34 @@ class Performer:
         self._performed.append(Performed(fragment.name, fragment.name, time_s, 0, features, action))
 
     def _lie_or_rise(self, snapshot: Array, time_s: float) -> None:
-        """Rises if the pose is near enough to where the nearest rising skill begins; else takes its first pose, as a ragdoll."""
+        """Rises if the pose is near enough to where the nearest rising skill begins; else takes its first pose, as a ragdoll.
+
+        Without a rising skill it stays a ragdoll, in the pose that it was to take when it fell.
+        """
+        features = snapshot_features(self._body, snapshot[None])[0]
+        if not self._rising:
+            self._lie(self._performed[-1].pose if self._performed else self._current, features, time_s)
+            return
         apart = [_apart(snapshot, reference_snapshot(fragment, 0)) for fragment in self._rising]
         nearest = int(np.argmin([tilt for _, tilt in apart]))
         fragment, (angles_rad, tilt_rad) = self._rising[nearest], apart[nearest]
-        features = snapshot_features(self._body, snapshot[None])[0]
         if angles_rad < LIES_RAD and tilt_rad < TILT_RAD:
             self._begin(fragment, features, action_of(fragment, features), time_s)
-            return
+        else:
+            self._lie(fragment.name, features, time_s)
+
+    def _lie(self, pose: str, features: Array, time_s: float) -> None:
+        """A tenth of a second as a ragdoll, whose servos hold the first pose of the fragment `pose`."""
         self._current = RAGDOLL
-        self._held = np.tile(fragment.reference_angles[0], (1, 1))
+        self._held = self._graph.fragments[pose].reference_angles[:1]
         self._step, self._steps_per_target = 0, round(RAGDOLL_S / PD_TIME_STEP_S)
-        self._performed.append(Performed(RAGDOLL, fragment.name, time_s, 0, features, np.zeros(len(self._hinges))))
+        self._performed.append(Performed(RAGDOLL, pose, time_s, 0, features, np.zeros(ACTION_FEATURES)))
 
 
 def action_of(fragment: ControlFragment, features: Array) -> Array:
     """(11,) a = M s + â (Eq. 2), radians; zeros without a policy."""
     policy = fragment.policy
-    return np.zeros(11) if policy is None else np.asarray(policy.gain @ features + policy.offset)
+    return np.zeros(ACTION_FEATURES) if policy is None else np.asarray(policy.gain @ features + policy.offset)
 
 
 def place_of(snapshot: Array) -> Place:

@@ -18,6 +18,7 @@ from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.fragments import ControlGraph, FeedbackPolicy
 from mocap2ctrl.graph.planning import PathPlanner
 from mocap2ctrl.graph.skills import make_skill
+from mocap2ctrl.samcon.performer import RAGDOLL
 from mocap2ctrl.samcon.policy_export import FILES, export_policy
 from mocap2ctrl.samcon.run import run_graph
 from mocap2ctrl.simulation.pd_gains import pd_gains
@@ -36,13 +37,14 @@ def body() -> Character:
 
 @pytest.fixture(scope="module")
 def graph(body: Character) -> ControlGraph:
-    """A walk with random feedback that is strong enough to matter."""
+    """A walk with random feedback that is strong enough to matter, and gives up after 0.9 s."""
     rng = np.random.default_rng(7)
     made = build_graph([make_skill("walk", gait(body), body)], [], body, gains="stunts").graph
     policies = {
-        name: FeedbackPolicy(rng.normal(0, 0.03, (11, 18)), rng.normal(0, 0.02, 11), np.full(11, 0.01))
+        name: FeedbackPolicy(rng.normal(0, 0.012, (11, 18)), rng.normal(0, 0.02, 11), np.full(11, 0.01))
         for name in made.fragments
     }
+    policies["walk/9"] = replace(policies["walk/9"], offset=np.ones(11))
     return replace(made, fragments={n: replace(f, policy=policies[n]) for n, f in made.fragments.items()})
 
 
@@ -54,19 +56,22 @@ def exported(graph: ControlGraph, body: Character, tmp_path_factory: pytest.Temp
 
 
 def test_the_example_does_what_we_do(exported: Path, graph: ControlGraph, body: Character, tmp_path: Path) -> None:
-    """In another process that cannot import us: features, feedback, servos and steps, for 1.5 s, a fall included."""
+    """In another process that cannot import us: features, feedback, servos and steps, until the walk falls, and that it does."""
     out = tmp_path / "trajectory.npy"
     words = [sys.executable, "-c", WITHOUT_US, PLAYER, exported, "--seconds", "1.5", "-o", out]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert "300 steps" in ran.stdout
     (done,) = run_graph(graph, body, [PathPlanner(graph, ["walk"])], 1.5)
     ours = np.concatenate([done.clip.root_position, done.clip.root_orientation, done.clip.angles], axis=1)
     theirs = np.load(out)[::2]
-    np.testing.assert_allclose(theirs, ours, atol=1e-7)
+    fell = next(entry.at_s for entry in done.performed if entry.fragment == RAGDOLL)
+    assert fell == pytest.approx(0.9)
+    assert f"fell at {fell:.2f} s" in ran.stdout
+    assert len(theirs) == round(100 * fell) + 1
+    np.testing.assert_allclose(theirs, ours[: len(theirs)], atol=1e-7)
     still = replace(graph, fragments={n: replace(f, policy=None) for n, f in graph.fragments.items()})
     (without,) = run_graph(still, body, [PathPlanner(still, ["walk"])], 1.5)
-    assert np.max(np.abs(without.clip.angles - done.clip.angles)) > 0.1  # the feedback mattered
+    assert np.max(np.abs(without.clip.angles - done.clip.angles)[: len(theirs)]) > 0.1  # the feedback mattered
 
 
 def test_files_hold_all_and_say_what(exported: Path, graph: ControlGraph, body: Character) -> None:
