@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mocap2ctrl.character.model import Character
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.graph.fragments import ControlGraph
     from mocap2ctrl.graph.planning import Place, Planner
     from mocap2ctrl.samcon.run import GraphRun
     from mocap2ctrl.samcon.steering import Steering
+    from mocap2ctrl.simulation.pushes import Push
     from mocap2ctrl.types import MotionClip
 
 SECONDS = 10.0
 CIRCLE_M = 1.2
 """Radius of the circle on which characters begin, facing its middle, for each of them."""
 OPTIONS = ("path", "seed", "goal", "characters")
-NOT_FOR_GRAPHS = ("engine", "diverged")
+NOT_FOR_GRAPHS = ("engine", "diverged", "environment")
 
 
 def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
@@ -220,8 +220,8 @@ def _pushes(options: argparse.Namespace, character: Character, seconds: float) -
     import numpy as np
 
     from mocap2ctrl.cli.simulate import PUSH_AT_S, PUSH_FOR_S
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.simulation.pushes import Push
 
     if options.push is None:
         return ()

@@ -9,7 +9,6 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.evaluation.metrics import fall_time
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.geometry import rotations
@@ -20,6 +19,7 @@ from mocap2ctrl.samcon.performer import RAGDOLL, Performed, Performer, place_of,
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mujoco_stage import Stage
 from mocap2ctrl.simulation.pd_gains import pd_gains
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
 STRIDE = 2

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.samcon.run import GraphRun, run_graph
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array
 
 GENTLE_N = 10.0

@@ -10,7 +10,6 @@ import pytest
 from graphs import two_skills
 
 from mocap2ctrl.character.model import Character, load_character
-from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
@@ -24,6 +23,7 @@ from mocap2ctrl.samcon.run import GraphRun, run_graph
 from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
 WAYS = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
