@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mocap2ctrl.graph.planning import Place, Planner
     from mocap2ctrl.samcon.run import GraphRun
     from mocap2ctrl.samcon.steering import Steering
+    from mocap2ctrl.simulation.environment import Environment
     from mocap2ctrl.simulation.pushes import Push
     from mocap2ctrl.types import MotionClip
 
@@ -24,7 +25,7 @@ SECONDS = 10.0
 CIRCLE_M = 1.2
 """Radius of the circle on which characters begin, facing its middle, for each of them."""
 OPTIONS = ("path", "seed", "goal", "characters")
-NOT_FOR_GRAPHS = ("engine", "diverged", "environment")
+NOT_FOR_GRAPHS = ("engine", "diverged")
 
 
 def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +65,6 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.fit.capture import check_place, holds_capture, make_folder
     from mocap2ctrl.graph.body import character_of
     from mocap2ctrl.graph.file import read_graph
-    from mocap2ctrl.graph.planning import GoalPlanner
-    from mocap2ctrl.samcon.run import run_graph
-    from mocap2ctrl.samcon.steering import Steering, record_steering
 
     path = Path(options.capture)
     folder = Path(options.output) if options.output else path.with_suffix(".simulations") / _label(options)
@@ -76,31 +74,56 @@ def run(options: argparse.Namespace) -> int:
     wanted = check_outputs(options.motion, overwrite=options.overwrite, option="--motion") if options.motion else ()
     graph = read_graph(path)
     character = character_of(graph, str(path))
-    seconds = options.seconds or SECONDS
-    places = _circle(options.characters or 1)
-    planners = _planners(options, graph, places)
-    steers = any(isinstance(planner, GoalPlanner) for planner in planners)
-    steering = record_steering(graph, character) if steers else Steering({}, {})
-    if steers:
+    runs, pushes = _simulated(options, graph, character)
+    make_folder(folder)
+    for who, done in enumerate(runs):
+        name = "motion" if len(runs) == 1 else f"motion_{who + 1}"
+        for file in (folder / f"{name}.npz", folder / f"{name}.bvh", *(wanted if who == 0 else ())):
+            export_motion(file, _told(done, path, who), character)
+    video = None if options.no_video else _write_video(folder, character, runs, pushes)
+    _tell(options, runs, video or folder / "motion.bvh")
+    return 0
+
+
+def _simulated(
+    options: argparse.Namespace, graph: ControlGraph, character: Character
+) -> tuple[tuple[GraphRun, ...], tuple[Push, ...]]:
+    """What each character does, and the pushes on the first one."""
+    from mocap2ctrl.graph.planning import GoalPlanner
+    from mocap2ctrl.samcon.run import run_graph
+    from mocap2ctrl.samcon.steering import record_steering
+
+    seconds, places = options.seconds or SECONDS, _circle(options.characters or 1)
+    planners, environment = _planners(options, graph, places), _environment(options, len(places))
+    pushes, steering = _pushes(options, character, seconds), None
+    if any(isinstance(planner, GoalPlanner) for planner in planners):
+        steering = record_steering(graph, character)
         _note_steering(steering)
     runs = run_graph(
         graph,
         character,
         planners,
         seconds,
-        pushes=_pushes(options, character, seconds),
+        pushes=pushes,
         torque_scale=options.torque_limit or 1.0,
         places=places,
-        steering=steering.actions,
+        steering=None if steering is None else steering.actions,
+        environment=environment,
     )
-    make_folder(folder)
-    for who, done in enumerate(runs):
-        name = "motion" if len(runs) == 1 else f"motion_{who + 1}"
-        for file in (folder / f"{name}.npz", folder / f"{name}.bvh", *(wanted if who == 0 else ())):
-            export_motion(file, _told(done, path, who), character)
-    video = None if options.no_video else _write_video(folder, character, runs)
-    _tell(options, runs, video or folder / "motion.bvh")
-    return 0
+    return runs, pushes
+
+
+def _environment(options: argparse.Namespace, count: int) -> Environment:
+    """Where `--environment` says."""
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.simulation.environment import LEVEL
+    from mocap2ctrl.simulation.environment_file import load_environment
+
+    if options.environment is None:
+        return LEVEL
+    if count > 1:
+        raise ConfigError("--environment is for one character; leave --characters out")
+    return load_environment(options.environment)
 
 
 def _note_steering(steering: Steering) -> None:
@@ -122,7 +145,7 @@ def _told(done: GraphRun, path: Path, who: int) -> MotionClip:
     return replace(done.clip, name=path.stem, provenance={"simulated_from": path.name, "character": who + 1})
 
 
-def _write_video(folder: Path, character: Character, runs: Sequence[GraphRun]) -> Path:
+def _write_video(folder: Path, character: Character, runs: Sequence[GraphRun], pushes: Sequence[Push]) -> Path:
     """The references of what was performed beside the motion; or all characters together."""
     from mocap2ctrl.report.overlay import write_overlay
     from mocap2ctrl.report.stage import write_stage_video
@@ -130,7 +153,15 @@ def _write_video(folder: Path, character: Character, runs: Sequence[GraphRun]) -
     video = folder / ("overlay.mp4" if len(runs) == 1 else "stage.mp4")
     if len(runs) == 1:
         done = runs[0]
-        write_overlay(video, character, done.reference, done.clip, caption=lambda time_s: _performed_at(done, time_s))
+        write_overlay(
+            video,
+            character,
+            done.reference,
+            done.clip,
+            caption=lambda time_s: _performed_at(done, time_s),
+            environment=done.environment,
+            pushes=pushes,
+        )
     else:
         write_stage_video(video, character, [done.clip for done in runs])
     return video
@@ -242,6 +273,8 @@ def _label(options: argparse.Namespace) -> str:
         parts.append(f"{options.seconds:g}s")
     if options.push:
         parts.append("push_" + "_".join(f"{v:g}" for v in options.push))
+    if options.environment:
+        parts.append(Path(options.environment).stem)
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     return "-".join(parts) or "walk"

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.footing import push_acts
 from mocap2ctrl.evaluation.metrics import fall_time
 from mocap2ctrl.evaluation.replay import Replay
+from mocap2ctrl.evaluation.surroundings import lift_m
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed, Performer, place_of, placed
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.environment import LEVEL, Environment
 from mocap2ctrl.simulation.mujoco_stage import Stage
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.simulation.pushes import Push
-from mocap2ctrl.types import Array, MotionClip
+from mocap2ctrl.simulation.terrain import ground_height, surfaces, sway_at
+from mocap2ctrl.types import Array, MotionClip, Pose
 
 STRIDE = 2
 """Steps between recorded frames: 100 a second."""
@@ -37,6 +41,7 @@ class GraphRun:
         met: numbers of the characters that it touched.
         diverged: whether the simulation had to be stopped.
         fell_at_s: when it fell; None if it did not.
+        environment: where it was, laid out.
     """
 
     clip: MotionClip
@@ -45,6 +50,7 @@ class GraphRun:
     met: tuple[int, ...]
     diverged: bool
     fell_at_s: float | None
+    environment: Environment = LEVEL
 
 
 def run_graph(
@@ -57,6 +63,7 @@ def run_graph(
     torque_scale: float = 1.0,
     places: Sequence[Place] | None = None,
     steering: Mapping[str, Array] | None = None,
+    environment: Environment = LEVEL,
 ) -> tuple[GraphRun, ...]:
     """Simulates as many characters as there are planners.
 
@@ -69,49 +76,76 @@ def run_graph(
         torque_scale: factor on the torque bounds.
         places: where each begins; where the references do if not given.
         steering: actions by fragment that turn a character to the left, see `samcon.steering`.
+        environment: where; laid out from where the first character begins.
     """
     performers = [Performer(graph, character, planner, steering) for planner in planners]
-    stage = Stage(character, len(performers), pd_gains(character, graph.gains), torque_scale=torque_scale)
     joints = len(character.hinges)
-    starts = [performer.start for performer in performers]
+    starts = np.array([performer.start for performer in performers])
     if places is not None:
-        starts = [placed(start, place, joints) for start, place in zip(starts, places, strict=True)]
-    stage.place(starts)
-    recorded, met = [stage.snapshots()], set[tuple[int, int]]()
-    fine = True
+        starts = np.array([placed(start, place, joints) for start, place in zip(starts, places, strict=True)])
+    first = place_of(starts[0])
+    here = environment.placed((first.x, first.y), first.heading)
+    stage = Stage(character, len(starts), pd_gains(character, graph.gains), torque_scale=torque_scale, environment=here)
+    stage.place([_lifted(start, here, character) for start in starts])
+    recorded, met, fine = [stage.snapshots()], set[tuple[int, int]](), True
+    table = [np.array(push.row(PD_TIME_STEP_S)) for push in pushes]
     for step in range(round(seconds / PD_TIME_STEP_S)):
-        time_s, now = step * PD_TIME_STEP_S, stage.snapshots()
-        for push in pushes:
-            on = push.start_s - 1e-9 <= time_s < push.start_s + push.duration_s - 1e-9
-            stage.push(0, push.segment, push.force if on else np.zeros(3))
-        fine = stage.step([p.targets(state, time_s) for p, state in zip(performers, now, strict=True)])
+        for segment in {push.segment for push in pushes}:
+            acting = [row[4:] for row in table if row[3] == segment and push_acts(row, step)]
+            stage.push(0, segment, np.sum(acting, axis=0) if acting else np.zeros(3))
+        seen = _above_ground(stage.snapshots(), here)
+        fine = stage.step([p.targets(s, step * PD_TIME_STEP_S) for p, s in zip(performers, seen, strict=True)])
         if not fine:
             break
         if (step + 1) % STRIDE == 0:
             recorded.append(stage.snapshots())
         met.update(stage.collisions())
     qpos = np.array(recorded)[:, :, 1 : 8 + joints]
+    qpos[..., :3] += sway_at(here, np.arange(len(qpos)) * STRIDE * PD_TIME_STEP_S)[:, None]
     return tuple(
-        _told(
-            graph,
-            character,
-            performer,
-            qpos[:, i],
-            sorted({other for pair in met if i in pair for other in pair} - {i}),
-            fine,
-        )
+        _told(graph, character, performer, qpos[:, i], _met_by(i, met), here, diverged=not fine)
         for i, performer in enumerate(performers)
     )
 
 
+def _lifted(snapshot: Array, environment: Environment, character: Character) -> Array:
+    """A start as far from the ground of `environment` as it was from level ground."""
+    lifted = snapshot.copy()
+    lifted[3] += lift_m(
+        environment, Pose(snapshot[1:4], snapshot[4:8], snapshot[8 : 8 + len(character.hinges)]), character
+    )
+    return lifted
+
+
+def _above_ground(snapshots: Array, environment: Environment) -> Array:
+    """Snapshots (N, K) whose roots are as high above z = 0 as they are above the ground below them: what features are told of."""
+    if environment.level:
+        return snapshots
+    seen = snapshots.copy()
+    seen[:, 3] -= ground_height(surfaces(environment), snapshots[:, 1:3])
+    return seen
+
+
+def _met_by(number: int, met: Set[tuple[int, int]]) -> tuple[int, ...]:
+    """Who touched a character."""
+    return tuple(sorted({other for pair in met if number in pair for other in pair} - {number}))
+
+
 def _told(
-    graph: ControlGraph, character: Character, performer: Performer, qpos: Array, met: Sequence[int], fine: bool
+    graph: ControlGraph,
+    character: Character,
+    performer: Performer,
+    qpos: Array,
+    met: tuple[int, ...],
+    environment: Environment,
+    *,
+    diverged: bool,
 ) -> GraphRun:
     clip = MotionClip("simulated", 1.0 / (STRIDE * PD_TIME_STEP_S), qpos[:, :3], qpos[:, 3:7], qpos[:, 7:])
     start = Place(float(qpos[0, 0]), float(qpos[0, 1]), float(rotations.heading(qpos[0, 3:7])))
     reference = reference_motion(graph.fragments, performer.performed, start)
-    fell_at_s = _fall(character, clip, reference, diverged=not fine)
-    return GraphRun(clip, reference, performer.performed, tuple(met), not fine, fell_at_s)
+    fell_at_s = _fall(character, clip, reference, environment, diverged=diverged)
+    return GraphRun(clip, reference, performer.performed, met, diverged, fell_at_s, environment)
 
 
 def reference_motion(
@@ -151,7 +185,9 @@ def _steps_of(fragment: ControlFragment, entry: Performed) -> tuple[Array, Array
     return sampled.root_position, sampled.root_orientation, sampled.angles
 
 
-def _fall(character: Character, clip: MotionClip, reference: MotionClip, *, diverged: bool) -> float | None:
+def _fall(
+    character: Character, clip: MotionClip, reference: MotionClip, environment: Environment, *, diverged: bool
+) -> float | None:
     """When it fell, as for captures: what the reference keeps off the ground touched it, or the root sank."""
     positions, orientations = clip_frames(character, clip)
     run = Replay(
@@ -164,5 +200,6 @@ def _fall(character: Character, clip: MotionClip, reference: MotionClip, *, dive
         torques=np.zeros((0, len(character.hinges))),
         steps_per_frame=STRIDE,
         diverged=diverged,
+        environment=environment,
     )
     return fall_time(character, run, reference, clip.duration_s + 1.0)

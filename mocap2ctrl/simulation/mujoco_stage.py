@@ -1,7 +1,7 @@
 """Several characters on one ground under PD servos, step by step: they collide with each other, and can be pushed.
 
-The first character is `build_mjcf`'s model with its shapes in collision classes; the others are copies of its tree beside it. A
-stage with one character is `PdRollouts`, bit for bit, only slower.
+One character is `build_mjcf`'s model, and does what it does in `PdRollouts`, bit for bit. With more of them its shapes are in
+collision classes, and the others are copies of its tree beside it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, PD_TIME_STEP_S
+from mocap2ctrl.simulation.environment import LEVEL, Environment
 from mocap2ctrl.simulation.mjcf import build_mjcf
+from mocap2ctrl.simulation.mujoco_ground import soften
 from mocap2ctrl.simulation.pd_gains import PdGains, pd_gains
+from mocap2ctrl.simulation.terrain import felt_gravity
 from mocap2ctrl.types import Array
 
 MOST = 16
@@ -28,7 +31,13 @@ class Stage:
     """N characters of one kind in one MuJoCo model."""
 
     def __init__(
-        self, character: Character, count: int = 1, gains: PdGains | None = None, *, torque_scale: float = 1.0
+        self,
+        character: Character,
+        count: int = 1,
+        gains: PdGains | None = None,
+        *,
+        torque_scale: float = 1.0,
+        environment: Environment = LEVEL,
     ) -> None:
         """Compiles `count` copies of `character`.
 
@@ -37,15 +46,22 @@ class Stage:
             count: how many of them.
             gains: of the servos; the paper's for locomotion if not given.
             torque_scale: factor on the character's torque bounds.
+            environment: where; snapshots are seen from its ground, if that sways.
 
         Raises:
-            EngineError: `count` is not allowed.
+            EngineError: `count` is not allowed, or not there.
         """
         if not 1 <= count <= MOST:
             raise EngineError(f"there are {count} characters; allowed are 1 to {MOST}")
-        self.character, self.count = character, count
-        self._joints = len(character.hinges)
-        self._model = mujoco.MjModel.from_xml_string(_stage_mjcf(character, count))
+        if count > 1 and environment.softness is not None:
+            raise EngineError(
+                f"{environment.name!r} is a soft ground, which bears one character only; there are {count}"
+            )
+        self.character, self.count, self.environment = character, count, environment
+        self._joints, self._steps = len(character.hinges), 0
+        self._model = mujoco.MjModel.from_xml_string(_stage_mjcf(character, count, environment))
+        if environment.softness is not None:
+            soften(self._model, character, environment.softness)
         self._data = mujoco.MjData(self._model)
         gains = gains or pd_gains(character)
         bounds = np.tile(character.torque_bounds * torque_scale, count)
@@ -61,6 +77,7 @@ class Stage:
         """Puts the characters where snapshots (N, K) of `PdRollouts` say, and starts the clock."""
         flat = np.asarray(snapshots, float)
         mujoco.mj_resetData(self._model, self._data)
+        self._steps = 0
         self._data.qpos[:] = flat[:, 1 : 8 + self._joints].ravel()
         self._data.qvel[:] = flat[:, 8 + self._joints :].ravel()
 
@@ -73,7 +90,10 @@ class Stage:
     def step(self, targets: npt.ArrayLike) -> bool:
         """One step of 5 ms towards the joint angles `targets` (N, J); whether nothing has diverged."""
         self._data.ctrl[:] = np.asarray(targets, float).ravel()
+        if self.environment.sway is not None:
+            self._model.opt.gravity[:] = felt_gravity(self.environment, self._steps, PD_TIME_STEP_S)
         mujoco.mj_step(self._model, self._data)
+        self._steps += 1
         return bool(np.all(np.abs(self._data.qvel) < DIVERGED_VELOCITY))  # False for NaN
 
     def push(self, character: int, segment: int, force: npt.ArrayLike) -> None:
@@ -89,9 +109,11 @@ class Stage:
         return tuple(sorted({(int(min(pair)), int(max(pair))) for pair in touching}))
 
 
-def _stage_mjcf(character: Character, count: int) -> str:
+def _stage_mjcf(character: Character, count: int, environment: Environment) -> str:
     """The MJCF text of `count` characters on one ground."""
-    root = ElementTree.fromstring(build_mjcf(character, PD_TIME_STEP_S, "pd", pairs=False))
+    if count == 1:
+        return build_mjcf(character, PD_TIME_STEP_S, "pd", environment=environment)
+    root = ElementTree.fromstring(build_mjcf(character, PD_TIME_STEP_S, "pd", pairs=False, environment=environment))
     for sensors in root.findall("sensor"):
         root.remove(sensors)
     world, actuators = root.find("worldbody"), root.find("actuator")

@@ -67,6 +67,18 @@ def test_towards_a_goal(graph: Path, run: Run) -> None:
     run("simulate", graph, "--goal", "1,x", "--no-video").refused("allowed is X,Y in metres")
 
 
+def test_in_another_environment(graph: Path, run: Run, character: Character, tmp_path: Path) -> None:
+    ends = []
+    for name, options in (("level", ()), ("moon", ("--environment", "moon"))):
+        ran = run("simulate", graph, "--path", "walk", "--seconds", 0.4, "-o", tmp_path / name, *options)
+        assert ran.code == 0, ran.err
+        assert (tmp_path / name / "overlay.mp4").exists()
+        ends.append(read_motion(tmp_path / name / "motion.npz", character).root_position[-1])
+    assert not np.allclose(*ends, atol=1e-3)
+    run("simulate", graph, "--environment", "mars").refused("mars")
+    run("simulate", graph, "--environment", "moon", "--characters", 2).refused("is for one character")
+
+
 def test_company(graph: Path, run: Run, character: Character, tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = run("simulate", graph, "--characters", 2, "--seconds", 0.4, "-o", out, "--json").json

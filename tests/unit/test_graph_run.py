@@ -10,6 +10,7 @@ import pytest
 from graphs import two_skills
 
 from mocap2ctrl.character.model import Character, load_character
+from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
@@ -22,6 +23,7 @@ from mocap2ctrl.samcon.performer import RAGDOLL, Performed, place_of, placed
 from mocap2ctrl.samcon.run import GraphRun, run_graph
 from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.samcon.tasks import reference_snapshot
+from mocap2ctrl.simulation.environment import LEVEL, Belt, Environment, Load, Slope, Softness, Stairs, Sway
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
@@ -241,3 +243,51 @@ def test_steering_of_a_body_whose_answers_are_known(
     for action in told.actions.values():
         np.testing.assert_allclose(action, side * 0.05 * way, atol=1e-9)
     assert told.rates == pytest.approx({"walk": 0.05})
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Environment("up", slope=Slope(6.0)),
+        Environment("steps", stairs=Stairs(0.12, 0.3, 5, start_m=-1.0)),
+        Environment("ship", sway=Sway((0.3, 0.1, 0.0), 2.0)),
+    ],
+    ids=lambda place: place.name,
+)
+def test_heights_are_told_above_the_ground(graph: ControlGraph, body: Character, place: Environment) -> None:
+    """The body starts as far from the ground as it did, and its policy is told the height that it knows."""
+    there, level = (
+        run_graph(graph, body, [PathPlanner(graph, ["walk"])], 0.3, places=[Place(1.0, 2.0, 0.5)], environment=where)[0]
+        for where in (place, LEVEL)
+    )
+    assert there.environment.origin_m == (1.0, 2.0)
+    assert there.environment.heading == pytest.approx(0.5)
+    first, usual = there.performed[0].features, level.performed[0].features
+    assert first[2] == pytest.approx(usual[2], abs=0.07)
+    np.testing.assert_allclose(np.delete(first, 2), np.delete(usual, 2), atol=0.08)
+    assert not np.allclose(there.clip.root_position[-1], level.clip.root_position[-1], atol=1e-4)
+    if place.stairs is not None:
+        assert there.clip.root_position[0, 2] > level.clip.root_position[0, 2] + 0.3
+
+
+def test_softer_heavier_and_slower_worlds(graph: ControlGraph, body: Character) -> None:
+    def root(where: Environment) -> Array:
+        (done,) = run_graph(graph, body, [PathPlanner(graph, ["walk"])], 0.4, environment=where)
+        return done.clip.root_position[-1]
+
+    usual = root(LEVEL)
+    for where in (
+        Environment("moon", gravity_m_s2=1.62),
+        Environment("soft", softness=Softness(5000.0, 200.0)),
+        Environment("load", loads=(Load("chest", 20.0, (0.0, 0.0, 0.2), (0.0, 0.0, 0.2), 0.1),)),
+        Environment("belt", belt=Belt((0.0, 1.0))),
+    ):
+        assert np.linalg.norm(root(where) - usual) > 2e-3, where.name
+    with pytest.raises(EngineError, match="bears one character only"):
+        run_graph(
+            graph,
+            body,
+            [PathPlanner(graph, ["walk"])] * 2,
+            0.1,
+            environment=Environment("soft", softness=Softness(5e3, 2e2)),
+        )
