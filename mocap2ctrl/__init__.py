@@ -24,6 +24,7 @@ __all__ = [
     "load",
     "load_character",
     "load_motion",
+    "push_test",
     "simulate",
 ]
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from mocap2ctrl.character.model import load_character
     from mocap2ctrl.evaluation.convert import convert
     from mocap2ctrl.evaluation.export import export_motion
+    from mocap2ctrl.evaluation.push_test import push_test
     from mocap2ctrl.motion.load import load_motion
 
 

@@ -1,4 +1,4 @@
-"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `convert`, `export_mjcf`."""
+"""The Python API behind the command line: `fit`, `inspect`, `load`, `evaluate`, `simulate`, `push_test`, `convert` and more."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.character.model import load_character
-from mocap2ctrl.control.closed_loop import Push
 from mocap2ctrl.errors import CameraError, ConfigError, MotionFileError, VideoError
 from mocap2ctrl.evaluation import mjcf
 from mocap2ctrl.evaluation.convert import convert  # noqa: F401, handed out as it is
 from mocap2ctrl.evaluation.export import export_motion  # noqa: F401
 from mocap2ctrl.evaluation.metrics import Evaluation, evaluate_replay, judged_seconds, verdict
+from mocap2ctrl.evaluation.push_test import push_test  # noqa: F401
 from mocap2ctrl.evaluation.reference import load_reference
 from mocap2ctrl.evaluation.replay import Replay, replay
+from mocap2ctrl.evaluation.surroundings import Place, placed
 from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
 from mocap2ctrl.fit.capture import Capture, load_capture, load_settings
 from mocap2ctrl.fit.config import FitConfig, budget
@@ -43,6 +44,7 @@ from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.simulation.choose import available_engines, make_engine
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.video.belt import belt_choice, on_belt
 from mocap2ctrl.video.camera_file import load_camera
 from mocap2ctrl.video.choice import person_at
@@ -445,18 +447,23 @@ def engine_for(capture: Capture, engine: str | None = None, torque_scale: float 
 
 
 def evaluate(
-    capture: Capture, *, reference: Path | str | None = None, engine: str | None = None
+    capture: Capture,
+    *,
+    reference: Path | str | None = None,
+    engine: str | None = None,
+    environment: Place | None = None,
 ) -> tuple[Evaluation, Replay]:
     """Simulates a capture's controller and compares it with what it was fitted to, or with the motion `reference`.
 
     A video's capture is compared with its silhouettes and its track; with a `reference` (a motion file, or an .npz as
-    `write_motion` writes it, with or without `points_m` of the body that was filmed) joint errors are told too.
+    `write_motion` writes it, with or without `points_m` of the body that was filmed) joint errors are told too. In another
+    `environment` (see `simulate`) the comparison is with what was done on level ground.
     """
     if capture.silhouettes is not None:
         truth = (
             None if reference is None else load_reference(reference, capture.character.height_m, video_part(capture))
         )
-        run = _judged(capture, video_judged_seconds(capture, truth), engine)
+        run = _judged(capture, video_judged_seconds(capture, truth), engine, environment)
         return evaluate_video(capture, run, truth), run
     clip, points = capture.reference, capture.source_points
     if reference is not None:
@@ -469,7 +476,7 @@ def evaluate(
             loaded = load_motion(reference, capture.character, time_range=part, cycles=cycles, belt=belt, stated=stated)
         clip, points = loaded.clip, loaded.source_points
     clip = replace(clip, loop=False)
-    run = _judged(capture, judged_seconds(clip), engine)
+    run = _judged(capture, judged_seconds(clip), engine, environment)
     return evaluate_replay(capture.character, run, clip, points), run
 
 
@@ -498,8 +505,8 @@ def _stated_of(capture: Capture, reference: Path | str) -> Stated:
     return Stated(**clip.get("stated", {}))
 
 
-def _judged(capture: Capture, seconds: float, engine: str | None) -> Replay:
-    return replay(engine_for(capture, engine), capture.finished_controller(), seconds + 0.1, fps=EVALUATION_FPS)
+def _judged(capture: Capture, seconds: float, engine: str | None, environment: Place | None) -> Replay:
+    return replay(*placed(capture, environment, engine, None), seconds + 0.1, fps=EVALUATION_FPS)
 
 
 def _time_range(capture: Capture) -> tuple[float, float] | None:
@@ -516,11 +523,26 @@ def simulate(
     pushes: tuple[Push, ...] = (),
     torque_limit: float | None = None,
     engine: str | None = None,
+    environment: Place | None = None,
 ) -> Replay:
-    """Replays a capture's controller for `seconds` (its clip's length if not given), pushed or weakened if asked for."""
+    """Replays a capture's controller for `seconds` (its clip's length if not given), pushed or weakened if asked for.
+
+    Args:
+        capture: whose controller.
+        seconds: how long.
+        fps: frames a second of the result.
+        pushes: forces from outside.
+        torque_limit: factor on the torque bounds of the fit.
+        engine: another one than that of the fit.
+        environment: an `Environment`, a TOML file of one, or the name of one that the package ships (docs/environments.md); level
+            ground if not given. It is laid out from where the controller starts.
+
+    Raises:
+        ConfigError: there is no such environment, or it is not for this character.
+        EngineError: no such engine, or none that has such an environment.
+    """
     duration = capture.reference.duration_s if seconds is None else seconds
-    scale = None if torque_limit is None else torque_limit * capture.torque_scale
-    return replay(engine_for(capture, engine, scale), capture.finished_controller(), duration, fps=fps, pushes=pushes)
+    return replay(*placed(capture, environment, engine, torque_limit), duration, fps=fps, pushes=pushes)
 
 
 def replay_diverged(folder: Path | str, number: int = 1) -> tuple[Divergence, DivergenceReplay]:

@@ -51,7 +51,10 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Segment:
-    """A rigid part of the body; lengths in metres, mass in kg, inertia in kg m^2 about the centre of mass."""
+    """A rigid part of the body; lengths in metres, mass in kg, inertia in kg m^2 about the centre of mass.
+
+    `products` are the entries xy, xz, yz of the inertia tensor: zeros but for a segment that carries something.
+    """
 
     name: str
     parent: int
@@ -64,6 +67,13 @@ class Segment:
     inertia: Array
     hinges: tuple[Hinge, ...]
     capsules: tuple[Capsule, ...]
+    products: Array = field(default_factory=lambda: frozen_array(np.zeros(3), (3,), "products"))
+
+    @property
+    def inertia_tensor(self) -> Array:
+        """(3, 3) about the centre of mass, in the segment's axes, kg m^2."""
+        xy, xz, yz = self.products
+        return np.array([[0.0, xy, xz], [xy, 0.0, yz], [xz, yz, 0.0]]) + np.diag(self.inertia)
 
 
 @dataclass(frozen=True)

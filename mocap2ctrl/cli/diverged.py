@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mocap2ctrl.fit.divergence import Divergence, DivergenceReplay
     from mocap2ctrl.types import MotionClip
 
-OTHERS = ("seconds", "push", "push_at", "push_for", "torque_limit", "engine", "motion")
+OTHERS = ("seconds", "push", "push_at", "push_for", "push_every", "environment", "torque_limit", "engine", "motion")
 """Options that a simulation which is to be the same cannot have."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.options import add_json, given, note, print_json
+from mocap2ctrl.cli.options import add_environment, add_json, given, note, print_json
 
 ROWS = (
     ("joint error", "joint_error_cm", "cm"),
@@ -24,7 +24,8 @@ ROWS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = (
-        "example:\n  mocap2ctrl evaluate captures/walk\n  mocap2ctrl evaluate captures/walk --reference walk.truth.npz"
+        "examples:\n  mocap2ctrl evaluate captures/walk\n  mocap2ctrl evaluate captures/walk --reference walk.truth.npz\n"
+        "  mocap2ctrl evaluate captures/walk --environment slope-up"
     )
     parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
     parser.add_argument(
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
     )
+    add_environment(parser)
     add_json(parser)
 
 
@@ -47,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
 
     capture = api.load(options.capture)
     engine = options.engine or capture.engine_name
-    evaluation, replay = api.evaluate(capture, reference=options.reference, engine=options.engine)
+    evaluation, replay = api.evaluate(
+        capture, reference=options.reference, engine=engine, environment=options.environment
+    )
     for warning in (*video_warnings(capture, evaluation, replay), *api.capture_warnings(capture, options.reference)):
         note(f"note: {warning}")
     if options.json:
@@ -58,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
         f"engine                {engine}"
         + ("" if engine == capture.engine_name else f" (fitted in {capture.engine_name})")
     )
+    if options.environment is not None:
+        print(f"environment           {replay.environment.name}")
     for label, name, unit in ROWS:
         value = getattr(evaluation, name)
         if value is not None:

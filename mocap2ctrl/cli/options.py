@@ -59,6 +59,17 @@ def add_slowmo(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_environment(parser: argparse.ArgumentParser) -> None:
+    """The option `--environment`."""
+    parser.add_argument(
+        "--environment",
+        type=given,
+        metavar="NAME|FILE",
+        help="simulate there: slope-up, slope-down, stairs, curb, ice, skis, mass-in-hand, trampoline, moving-belt, ship, moon, or "
+        "a TOML file; see docs/environments.md (default: level ground)",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else on stdout")

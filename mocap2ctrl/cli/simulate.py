@@ -6,11 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_json, given, number, print_json, whole
+from mocap2ctrl.cli.options import add_environment, add_json, given, number, print_json, whole
+from mocap2ctrl.cli.simulate_graph import add_graph_arguments, is_graph
+from mocap2ctrl.cli.simulate_graph import run as run_graph
 
 if TYPE_CHECKING:
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.fit.capture import Capture
+    from mocap2ctrl.simulation.pushes import Push
 
 PUSH_AT_S, PUSH_FOR_S = 0.5, 0.4
 
@@ -18,15 +20,28 @@ EPILOG = """examples:
   mocap2ctrl simulate captures/walk --seconds 5
   mocap2ctrl simulate captures/walk --push 100 0 0 --push-at 0.5
   mocap2ctrl simulate captures/walk --torque-limit 0.75 --motion weak.glb
+  mocap2ctrl simulate captures/walk --environment stairs --seconds 3
   mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
+  mocap2ctrl simulate learned.json --path walk,walk,run --seconds 20
+  mocap2ctrl simulate learned.json --characters 4
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
-    parser.add_argument("-o", "--output", metavar="DIR", help="where to write (default: CAPTURE/simulations/<options>)")
+    parser.add_argument(
+        "capture",
+        metavar="CAPTURE|GRAPH",
+        type=given,
+        help="a folder that mocap2ctrl fit has written, or a graph.json of export-graph or learn",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="where to write (default: CAPTURE/simulations/<options>, GRAPH.simulations/<options>)",
+    )
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
     parser.add_argument(
         "--push",
@@ -37,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--push-at", type=number(0.0, 3600.0), metavar="S", help="when (default: 0.5 s)")
     parser.add_argument("--push-for", type=number(0.01, 60.0), metavar="S", help="how long (default: 0.4 s)")
+    parser.add_argument(
+        "--push-every", type=number(0.01, 3600.0), metavar="S", help="again after so long (default: once)"
+    )
+    add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
         "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
@@ -56,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a --motion FILE that is there")
     parser.add_argument("--no-video", action="store_true", help="leave the video out")
+    add_graph_arguments(parser)
     add_json(parser)
 
 
@@ -72,6 +92,9 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.motion.clips import resample
     from mocap2ctrl.report.overlay import write_overlay
 
+    if is_graph(options):
+        _refuse_push_times(options)
+        return run_graph(options)
     if options.diverged is not None:
         from mocap2ctrl.cli.diverged import run as simulate_diverged
 
@@ -92,6 +115,7 @@ def run(options: argparse.Namespace) -> int:
         pushes=pushes,
         torque_limit=options.torque_limit,
         engine=options.engine,
+        environment=options.environment,
     )
     reference = replace(capture.reference, loop=False)
     dense = resample(reference, replay.clip.fps)
@@ -100,7 +124,14 @@ def run(options: argparse.Namespace) -> int:
     for file in (folder / "motion.npz", folder / "motion.bvh", *wanted):
         export_motion(file, performed(capture, replay.clip), capture.character)
     if not options.no_video:
-        write_overlay(folder / "overlay.mp4", capture.character, reference, replay.clip)
+        write_overlay(
+            folder / "overlay.mp4",
+            capture.character,
+            reference,
+            replay.clip,
+            environment=replay.environment,
+            pushes=replay.pushes,
+        )
     if options.json:
         engine = options.engine or capture.engine_name
         said = {"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at, "engine": engine}
@@ -114,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
 def _refuse_push_times(options: argparse.Namespace) -> None:
     from mocap2ctrl.errors import ConfigError
 
-    for name in ("push_at", "push_for"):
+    for name in ("push_at", "push_for", "push_every"):
         if options.push is None and getattr(options, name) is not None:
             raise ConfigError(f"--{name.replace('_', '-')} goes with --push X Y Z only; give that too, or leave it out")
 
@@ -130,8 +161,8 @@ def _push_times(options: argparse.Namespace) -> tuple[float, float]:
 def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tuple[Push, ...]:
     import numpy as np
 
-    from mocap2ctrl.control.closed_loop import Push
     from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.simulation.pushes import Push
 
     if options.push is None:
         return ()
@@ -142,7 +173,12 @@ def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tu
             "more --seconds"
         )
     chest = capture.character.segment_index("chest")
-    return (Push(chest, np.array(options.push), at_s, for_s),)
+    every_s = np.inf if options.push_every is None else options.push_every
+    if every_s < for_s:
+        raise ConfigError(
+            f"a push of {for_s:g} s every {every_s:g} s would overlap the next; give a longer --push-every"
+        )
+    return (Push(chest, np.array(options.push), at_s, for_s, every_s),)
 
 
 def _label(options: argparse.Namespace) -> str:
@@ -152,7 +188,10 @@ def _label(options: argparse.Namespace) -> str:
     if options.push:
         force = "_".join(f"{v:g}" for v in options.push)
         at_s, for_s = _push_times(options)
-        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s")
+        again = f"_every_{options.push_every:g}s" if options.push_every else ""
+        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}")
+    if options.environment:
+        parts.append(Path(options.environment).stem)
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     if options.engine:

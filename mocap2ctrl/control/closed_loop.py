@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mocap2ctrl.control.footing import moving_ground
 from mocap2ctrl.control.law import (
     EXIT_NEVER,
     MEMORY_SIZE,
@@ -21,29 +23,16 @@ from mocap2ctrl.control.stepped_loop import run_stepped
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.environment import GRAVITY_M_S2
 from mocap2ctrl.simulation.mujoco import MujocoEngine
+from mocap2ctrl.simulation.pushes import Push, push_table
+from mocap2ctrl.simulation.terrain import felt_gravity, sway_at
 from mocap2ctrl.types import Array, SimState
 
 ROOT_STANCE, ROOT_STANCE_TORQUE, ROOT_SWING_TORQUE, ROOT_FREE = 0, 1, 2, 3
 
 _Recording = tuple[npt.NDArray[Any], ...]
 """The arrays that a loop fills, in the order of `Rollouts`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Push:
-    """A force on a segment's centre of mass.
-
-    Attributes:
-        segment: index of the segment.
-        force: (3,) N, world.
-        start_s, duration_s: seconds of simulated time.
-    """
-
-    segment: int
-    force: Array
-    start_s: float
-    duration_s: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +47,7 @@ class Rollouts:
         load: (P, F, 2) ground force on left and right foot, N.
         state: (P, F) index of the controller's state that acts from this frame on.
         torques: (P, N, J) servo torques at every step, N m, or (P, 0, J) when they were not asked for.
-        final: (P, K) what the next steps depend on, to go on from.
+        final: (P, K) what the next steps depend on, to go on from; where the ground sways, seen from it.
         diverged: (P,) whether the simulation was stopped for divergence.
     """
 
@@ -93,7 +82,8 @@ def run(
     stride: int = 1,
     stop_at_state: int = -1,
     record_torques: bool = False,
-    pushes: tuple[Push, ...] = (),
+    pushes: Sequence[Push] = (),
+    own_pushes: Sequence[Sequence[Push]] = (),
     root_mode: int = ROOT_STANCE,
 ) -> Rollouts:
     """Simulates each of the program's P machines from its start until `end_step`.
@@ -107,6 +97,7 @@ def run(
         stop_at_state: stop early, when this state is entered, before its first step; -1 never.
         record_torques: keep the servos' torques of every step.
         pushes: forces from outside, the same for all.
+        own_pushes: those of each machine beside them: P sequences, or none.
         root_mode: who holds the root; ROOT_STANCE but in experiments.
 
     Raises:
@@ -135,18 +126,23 @@ def run(
         np.zeros(machines, dtype=np.bool_),
     )
     body = body_arrays(engine.character, engine.time_step_s)
-    table = np.array([_push_row(push, engine.time_step_s) for push in pushes]).reshape(-1, 6)
-    span = Span(starts, begin, end_step, stride, stop_at_state, table)
+    if engine.environment.gravity_m_s2 != GRAVITY_M_S2:  # what counts as a loaded foot is a share of the weight there
+        lighter = engine.environment.gravity_m_s2 / GRAVITY_M_S2
+        body = body._replace(load_threshold_n=lighter * body.load_threshold_n, weight_n=lighter * body.weight_n)
+    where, dt = engine.environment, engine.time_step_s
+    gravity = felt_gravity(where, np.arange(begin, end_step), dt) if where.sway else np.empty((0, 3))
+    table = push_table(pushes, own_pushes, machines, dt)
+    span = Span(starts, begin, end_step, stride, stop_at_state, table, moving_ground(where), gravity)
     if isinstance(engine, MujocoEngine):
         run_compiled(engine, program, body, span, root_mode, record)
     else:
         run_stepped(engine, program, body, span, root_mode == ROOT_STANCE, record)
+    if where.sway:
+        moved = sway_at(where, (first_frame + np.arange(frames)) * stride * dt)
+        record[0][..., :3] += moved
+        record[1][:] += moved[:, None]
+        engine.set_gravity((0.0, 0.0, -where.gravity_m_s2))
     return Rollouts(first_frame, *record)
-
-
-def _push_row(push: Push, time_step_s: float) -> list[float]:
-    first = round(push.start_s / time_step_s)
-    return [first, first + round(push.duration_s / time_step_s), push.segment, *push.force]
 
 
 def compile_closed_loop(engine: Engine) -> None:

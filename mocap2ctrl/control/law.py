@@ -85,7 +85,9 @@ class Span(NamedTuple):
         end_step: number of the step at which to stop.
         stride: steps between recorded frames.
         stop_at_state: state before whose first step to stop; -1 for none.
-        pushes: (N, 6) first step, step after the last, segment, force.
+        pushes: (P, N, 7) as `simulation.pushes.push_table` makes them.
+        belt: (N, 8) the ground that moves along itself, as `footing.moving_ground` makes it.
+        gravity: (end_step - begin, 3) what is felt in each step, m/s^2; (0, 3) where it is the engine's own all the time.
     """
 
     starts: Array
@@ -94,6 +96,8 @@ class Span(NamedTuple):
     stride: int
     stop_at_state: int
     pushes: Array
+    belt: Array
+    gravity: Array
 
 
 class BodyArrays(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_at, njit
+from mocap2ctrl.control.footing import push_acts, velocity_on_belt
 from mocap2ctrl.control.law import (
     LOAD,
     MEMORY_SIZE,
@@ -51,7 +52,7 @@ def run_compiled(
 @njit
 def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-untyped-def]
     qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
-    starts, begin, end_step, stride, stop_at_state, pushes = span
+    starts, begin, end_step, stride, stop_at_state, pushes, belt, gravity = span
     joints = body.lower.shape[0]
     n_pos, n_vel = 7 + joints, 6 + joints
     memory = np.empty(MEMORY_SIZE)
@@ -73,6 +74,8 @@ def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-un
             if not finite:
                 diverged_out[p] = True
                 break
+            if step - begin < gravity.shape[0]:
+                handle.gravity[:] = gravity[step - begin]
             step1(handle)
             advance_state_machine(program, p, memory, body)
             if step % stride == 0 and step // stride - first_frame < qpos_out.shape[1]:
@@ -85,12 +88,14 @@ def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-un
                 state_out[p, row] = int(memory[STATE])
             if step >= end_step or int(memory[STATE]) == stop_at_state:
                 break
-            for k in range(pushes.shape[0]):
-                if pushes[k, 0] <= step < pushes[k, 1]:
+            for k in range(pushes.shape[1]):
+                if push_acts(pushes[p, k], step):
                     for i in range(3):
-                        handle.xfrc_applied[int(pushes[k, 2]) + 1, i] += pushes[k, 3 + i]
+                        handle.xfrc_applied[int(pushes[p, k, 3]) + 1, i] += pushes[p, k, 4 + i]
             com = handle.com[1]
             com_velocity = handle.sensordata[14:17]
+            if belt.shape[0] > 0:
+                com_velocity = velocity_on_belt(belt, memory, com_velocity, body.time_step_s)
             hold = root_mode == 0
             target_velocities(program, p, memory, body, handle.qpos, handle.qvel, com, com_velocity, hold, velocity)
             if root_mode == 1 or root_mode == 2:
@@ -105,7 +110,7 @@ def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-un
                 memory[LOAD + side] = np.sqrt(sensor[1] ** 2 + sensor[2] ** 2 + sensor[3] ** 2)
                 for k in range(3):
                     memory[PRESSURE + 3 * side + k] = sensor[4 + k]
-            if pushes.shape[0] > 0:
+            if pushes.shape[1] > 0:
                 handle.xfrc_applied[:] = 0.0
             memory[STEP] += 1.0
         final_out[p, :n_pos] = handle.qpos

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.compiled import njit
+from mocap2ctrl.control.footing import push_acts, velocity_on_belt
 from mocap2ctrl.control.law import (
     LOAD,
     MEMORY_SIZE,
@@ -23,6 +24,8 @@ from mocap2ctrl.control.law import (
 )
 from mocap2ctrl.simulation.body_motion import centre_of_mass_motion, masses_of
 from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, Engine
+from mocap2ctrl.simulation.environment import laden
+from mocap2ctrl.types import Array
 
 GO_ON, END, DIVERGED = 0, 1, 2
 
@@ -42,8 +45,8 @@ def run_stepped(
         hold_root: whether the loaded hips hold the root.
     """
     qpos_out, position_out, orientation_out, load_out, state_out, torque_out, final_out, diverged_out = record
-    starts, begin, end_step, stride, stop_at_state, pushes = span
-    masses = masses_of(engine.character)
+    starts, begin, end_step, stride, stop_at_state, pushes, belt, gravity = span
+    masses = masses_of(laden(engine.character, engine.environment.loads))
     velocity = np.zeros(len(body.lower))
     first_frame = -(-begin // stride)
     for p, start in enumerate(starts):
@@ -51,7 +54,7 @@ def run_stepped(
         engine.set_state_vector(start[:-MEMORY_SIZE])
         while True:
             vector, step = engine.state_vector(), int(memory[STEP])
-            what = _think(program, p, memory, body, masses, vector, end_step, stop_at_state, hold_root, velocity)
+            what = _think(program, p, memory, body, masses, belt, vector, end_step, stop_at_state, hold_root, velocity)
             row = step // stride - first_frame
             if what != DIVERGED and step % stride == 0 and row < qpos_out.shape[1]:
                 qpos_out[p, row] = vector[: qpos_out.shape[2]]
@@ -59,9 +62,10 @@ def run_stepped(
                 state_out[p, row] = int(memory[STATE])
             if what != GO_ON:
                 break
-            for first, end, segment, *force in pushes:
-                if first <= step < end:
-                    engine.apply_wrench(int(segment), force)
+            for segment, force in _pushed(pushes[p], step).items():
+                engine.apply_wrench(segment, force)
+            if len(gravity):
+                engine.set_gravity(gravity[step - begin])
             engine.set_servo(velocity)
             engine.step()
             if torque_out.shape[1] > 0:
@@ -76,8 +80,17 @@ def run_stepped(
     position_out[:], orientation_out[:] = frames
 
 
+def _pushed(pushes: Array, step: int) -> dict[int, Array]:
+    """The force (3,) on each segment that is pushed in a step, by (N, ROW) pushes."""
+    forces: dict[int, Array] = {}
+    for push in pushes:
+        if push_acts(push, step):
+            forces[int(push[3])] = forces.get(int(push[3]), np.zeros(3)) + push[4:]
+    return forces
+
+
 @njit
-def _think(program, p, memory, body, masses, vector, end_step, stop_at_state, hold_root, velocity):  # type: ignore[no-untyped-def]
+def _think(program, p, memory, body, masses, belt, vector, end_step, stop_at_state, hold_root, velocity):  # type: ignore[no-untyped-def]
     """One step of the state machine; writes target velocities (J,) to `velocity` and returns whether to go on."""
     n_pos, n_vel = 7 + velocity.shape[0], 6 + velocity.shape[0]
     qpos, qvel = vector[:n_pos], vector[n_pos : n_pos + n_vel]
@@ -89,5 +102,7 @@ def _think(program, p, memory, body, masses, vector, end_step, stop_at_state, ho
         return END
     com, com_velocity = np.empty(3), np.empty(3)
     centre_of_mass_motion(masses, qpos, qvel, com, com_velocity)
+    if belt.shape[0] > 0:
+        com_velocity = velocity_on_belt(belt, memory, com_velocity, body.time_step_s)
     target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, hold_root, velocity)
     return GO_ON

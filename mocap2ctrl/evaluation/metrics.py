@@ -10,6 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_frames, clip_points, lowest_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.evaluation.replay import Replay
+from mocap2ctrl.evaluation.surroundings import clearances_in, root_heights_in
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.objective.target import joint_error
 from mocap2ctrl.types import Array, MotionClip
@@ -146,10 +147,15 @@ def fall_time(
     count = min(len(replay.clip), limit)
     index = np.minimum(np.arange(count), len(reference) - 1)
     watched = [character.segment_index(name) for name in FALL_SEGMENTS if name in character.segment_names]
-    touching = lowest_points(character, replay.positions[:count], replay.orientations[:count])[:, watched] < TOUCH_M
+    where, times = replay.environment, np.arange(count) / fps
+    frames = replay.positions[:count], replay.orientations[:count]
+    touching = clearances_in(where, character, *frames, times)[:, watched] < TOUCH_M
     clear = _must_be_clear(reference_character or character, reference, watched, ground)
     touched = np.any(touching & _clear_nearby(clear, round(0.2 * fps))[index], axis=1)
-    low = replay.clip.root_position[:count, 2] < LOW_FRACTION * reference.root_position[index, 2]
+    low = (
+        root_heights_in(where, replay.clip.root_position[:count], times)
+        < LOW_FRACTION * reference.root_position[index, 2]
+    )
     lying = _runs_of(low, max(1, round(LOW_S * fps)))
     fallen = np.flatnonzero(touched | lying)
     if len(fallen):

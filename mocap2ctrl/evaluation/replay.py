@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import evaluation_points
-from mocap2ctrl.control.closed_loop import Push, run, start_vector
+from mocap2ctrl.control.closed_loop import run, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.simulation.engine import Engine, load_threshold_n
+from mocap2ctrl.simulation.environment import LEVEL, Environment
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
 
@@ -28,6 +30,8 @@ class Replay:
         torques: (N, J) joint torques at every simulation step, N m.
         steps_per_frame: simulation steps between frames.
         diverged: whether the simulation had to be stopped.
+        environment: where it was simulated.
+        pushes: what pushed it.
     """
 
     clip: MotionClip
@@ -39,6 +43,8 @@ class Replay:
     torques: Array
     steps_per_frame: int
     diverged: bool
+    environment: Environment = LEVEL
+    pushes: tuple[Push, ...] = ()
 
     @property
     def frame_torques(self) -> Array:
@@ -75,4 +81,6 @@ def replay(
         torques=rollouts.torques[0],
         steps_per_frame=stride,
         diverged=bool(rollouts.diverged[0]),
+        environment=engine.environment,
+        pushes=tuple(pushes),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
 from mocap2ctrl.character.model import Character, load_character, parse_character
 from mocap2ctrl.errors import CharacterError, GraphError
@@ -12,7 +13,11 @@ from mocap2ctrl.graph.fragments import ControlGraph
 
 def digest(character: Character) -> str:
     """SHA-256 of the character's description, height and mass included, in hexadecimal."""
-    content = json.dumps(character.description, sort_keys=True, separators=(",", ":"), default=str)
+    return _digest(character.description)
+
+
+def _digest(description: Mapping[str, object]) -> str:
+    content = json.dumps(description, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -22,6 +27,11 @@ def character_of(graph: ControlGraph, source: str = "the graph") -> Character:
     Raises:
         GraphError: its description is damaged, or is not the one whose hash the graph holds.
     """
+    if graph.description and _digest(graph.description) != graph.character:
+        raise GraphError(
+            f"{source}: is for a character with the hash {graph.character[:12]}…, but describes one with "
+            f"{_digest(graph.description)[:12]}…: export the graph again"
+        )
     try:
         character = parse_character(graph.description, source) if graph.description else load_character()
     except (CharacterError, AttributeError) as error:

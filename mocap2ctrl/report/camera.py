@@ -152,7 +152,7 @@ def camera_path(
         size: panel width and height, pixels.
     """
     middle = 0.5 * (reference_root + simulated_root)[:, :2]
-    path = _smoothed(middle, FOLLOW_SIGMA_S * fps)
+    path = smoothed(middle, FOLLOW_SIGMA_S * fps)
     apart = max(np.abs(root[:, :2] - path).max() for root in (reference_root, simulated_root))
     bottom_m, top_m = -0.1 * height_m, max(extent_m[1], 0.6 * height_m) + MARGIN_M
     half_width = extent_m[0] + min(apart, 1.2 * height_m)
@@ -193,8 +193,8 @@ def _travel_heading(path: Array, height_m: float) -> float:
     return float(np.arctan2(far[1], far[0])) if np.linalg.norm(far) > 0.35 * height_m else 0.0
 
 
-def _smoothed(path: Array, sigma: float) -> Array:
-    """(N, 2) path, Gaussian-smoothed in time, its ends extended by point reflection: it neither lags nor jumps."""
+def smoothed(path: Array, sigma: float) -> Array:
+    """(N, K) path, Gaussian-smoothed in time, its ends extended by point reflection: it neither lags nor jumps."""
     pad = min(len(path) - 1, int(np.ceil(3.0 * sigma)))
     if pad < 1:
         return path

@@ -105,7 +105,9 @@ def _line_coverage(offset: Float, footprint: Float, camera_coordinate: float) ->
     return np.asarray(np.minimum(coverage, widest / np.maximum(footprint, widest)))
 
 
-def add_shadow(image: Image, camera: Viewpoint, ends_world: Array, radii: Array, strength: float = 1.0) -> None:
+def add_shadow(
+    image: Image, camera: Viewpoint, ends_world: Array, radii: Array, strength: float = 1.0, ground_m: float = 0.0
+) -> None:
     """Darken the ground of `image` under capsules: sharp and dark at contact, wide and faint under a body in the air.
 
     Args:
@@ -114,7 +116,9 @@ def add_shadow(image: Image, camera: Viewpoint, ends_world: Array, radii: Array,
         ends_world: (C, 2, 3) capsule ends, metres.
         radii: (C,) metres.
         strength: 1 for a full shadow, 0 for none.
+        ground_m: height of the ground that it falls on, metres.
     """
+    ends_world = ends_world - np.array([0.0, 0.0, ground_m])
     centre = ends_world[..., :2].mean(axis=(0, 1))
     shift = np.outer(ends_world[..., 2].ravel(), _light_shift(camera)).reshape(*ends_world.shape[:2], 2)
     scale = SHADOW_PIXELS / SHADOW_SIZE_M
@@ -127,7 +131,7 @@ def add_shadow(image: Image, camera: Viewpoint, ends_world: Array, radii: Array,
         if contact > 0.05:
             cv2.line(sharp, start, end, float(contact), max(1, round(2.4 * radius)), cv2.LINE_AA, 4)
     shade = np.maximum(cv2.GaussianBlur(soft, (0, 0), 4.5), 1.15 * cv2.GaussianBlur(sharp, (0, 0), 1.5))
-    _multiply_ground(image, camera, shade * (SHADOW_DARKNESS * strength), centre)
+    _multiply_ground(image, camera, shade * (SHADOW_DARKNESS * strength), np.append(centre, ground_m))
 
 
 def _light_shift(camera: Viewpoint) -> Array:
@@ -137,10 +141,10 @@ def _light_shift(camera: Viewpoint) -> Array:
 
 
 def _multiply_ground(image: Image, camera: Viewpoint, shade: Float, centre: Array) -> None:
-    """Lay the square map `shade` (0 none, 1 black) on the ground around `centre` (2,) and darken `image` by it."""
+    """Lay the square map `shade` (0 none, 1 black) on level ground around `centre` (3,) and darken `image` by it."""
     half = SHADOW_SIZE_M / 2.0
     corners = np.array([[-half, -half], [half, -half], [half, half], [-half, half]])
-    world = np.concatenate([centre + corners, np.zeros((4, 1))], axis=1)
+    world = centre + np.concatenate([corners, np.zeros((4, 1))], axis=1)
     if np.any(camera.to_camera(world)[:, 2] < 0.1):
         return
     source = ((corners + half) * (SHADOW_PIXELS / SHADOW_SIZE_M)).astype(np.float32)

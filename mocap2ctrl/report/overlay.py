@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import av
@@ -13,11 +13,14 @@ import numpy as np
 from mocap2ctrl.character import Character
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.files import replacing
-from mocap2ctrl.report.camera import VirtualCamera, camera_path
+from mocap2ctrl.report.camera import VirtualCamera, camera_path, smoothed
 from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.render import draw_frames
+from mocap2ctrl.report.surroundings import dent_m, draw_ground, draw_pushes, ground_below, is_plain
 from mocap2ctrl.report.text import INK, PALE, draw_text
+from mocap2ctrl.simulation.environment import LEVEL, Environment, Load
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
 CAPTION_SHARE = 1.0 / 9.0
@@ -41,6 +44,9 @@ class Panels:
         frames: for reference and simulated, segment positions (N, S, 3) and orientations (N, S, 4).
         cameras: N cameras.
         durations_s: of the reference and of the simulated clip.
+        environment: of the simulated body; the reference is on level ground.
+        pushes: on the simulated body.
+        ground_m: (N,) height of the ground below the simulated body, which its cameras follow, metres.
     """
 
     character: Character
@@ -48,18 +54,40 @@ class Panels:
     frames: tuple[tuple[Array, Array], tuple[Array, Array]]
     cameras: Sequence[VirtualCamera]
     durations_s: tuple[float, float]
+    environment: Environment
+    pushes: Sequence[Push]
+    ground_m: Array
 
     def images(self, index: int) -> tuple[Image, Image]:
         """Draw reference and simulated panel at frame `index`, RGB; an ended clip holds its last pose, in grey."""
         camera = self.cameras[index]
         empty = background(camera)
-        pictures = []
-        for (positions, orientations), duration in zip(self.frames, self.durations_s, strict=True):
-            picture = empty.copy()
-            fade = ENDED_FADE if self.times_s[index] > duration + 1e-6 else 0.0
-            draw_frames(picture, camera, self.character, positions[index], orientations[index], fade=fade)
-            pictures.append(picture)
-        return pictures[0], pictures[1]
+        reference, simulated = empty.copy(), empty.copy()
+        self._draw_body(0, reference, camera, index)
+        ground, time_s = float(self.ground_m[index]), float(self.times_s[index])
+        raised = replace(camera, position=camera.position + np.array([0.0, 0.0, ground])) if ground else camera
+        positions, orientations = (a[index] for a in self.frames[1])
+        dent = dent_m(self.environment, self.character, (positions, orientations))
+        if not is_plain(self.environment):
+            last_s = min(time_s, self.durations_s[1])
+            draw_ground(simulated, raised, self.environment, positions[0], last_s, dent)
+        self._draw_body(1, simulated, raised, index, loads=self.environment.loads, ground_m=ground - dent)
+        draw_pushes(simulated, raised, self.character, (positions, orientations), self.pushes, time_s)
+        return reference, simulated
+
+    def _draw_body(
+        self,
+        side: int,
+        picture: Image,
+        camera: VirtualCamera,
+        index: int,
+        *,
+        loads: tuple[Load, ...] = (),
+        ground_m: float = 0.0,
+    ) -> None:
+        frames = (a[index] for a in self.frames[side])
+        fade = ENDED_FADE if self.times_s[index] > self.durations_s[side] + 1e-6 else 0.0
+        draw_frames(picture, camera, self.character, *frames, fade=fade, loads=loads, ground_m=ground_m)
 
 
 def panels(
@@ -70,17 +98,26 @@ def panels(
     *,
     size: tuple[int, int],
     fps: float,
+    environment: Environment = LEVEL,
+    pushes: Sequence[Push] = (),
 ) -> Panels:
     """Sample both clips at `times_s` (N,), evenly `fps` a second or, at `fps` 0, far apart, for panels of `size`."""
     frames = [sampled_frames(character, clip, times_s) for clip in (reference, simulated)]
     roots = [positions[:, 0] for positions, _ in frames]
     held = times_s > reference.duration_s + 1e-6
     followed = np.where(held[:, None], roots[1], roots[0])
-    cameras = camera_path(
-        followed, roots[1], height_m=character.height_m, extent_m=_extent(character, frames), fps=fps, size=size
-    )
     durations = (reference.duration_s, simulated.duration_s)
-    return Panels(character, times_s, (frames[0], frames[1]), cameras, durations)
+    below = smoothed(ground_below(environment, roots[1], np.minimum(times_s, durations[1]))[:, None], 0.2 * fps)[:, 0]
+    above = (frames[1][0] - np.array([0.0, 0.0, 1.0]) * below[:, None, None], frames[1][1])
+    cameras = camera_path(
+        followed,
+        roots[1],
+        height_m=character.height_m,
+        extent_m=_extent(character, (frames[0], above)),
+        fps=fps,
+        size=size,
+    )
+    return Panels(character, times_s, (frames[0], frames[1]), cameras, durations, environment, pushes, below)
 
 
 def _extent(character: Character, frames: Sequence[tuple[Array, Array]]) -> tuple[float, float]:
@@ -102,6 +139,8 @@ def write_overlay(
     size: tuple[int, int] = (960, 540),
     labels: tuple[str, str] = ("reference", "simulated"),
     caption: Callable[[float], str] | None = None,
+    environment: Environment = LEVEL,
+    pushes: Sequence[Push] = (),
 ) -> None:
     """Write an H.264 video of both clips, side by side, as long as the longer one.
 
@@ -114,11 +153,16 @@ def write_overlay(
         size: width and height of the video in even pixels.
         labels: names of the panels.
         caption: text for the strip below at a time in seconds, such as the state's name and the error.
+        environment: of the simulated body.
+        pushes: on the simulated body, drawn as arrows.
 
     Raises:
         ConfigError: for a size or frame rate that H.264 in 4:2:0 cannot hold.
     """
-    frames = overlay_frames(character, reference, simulated, fps=fps, size=size, labels=labels, caption=caption)
+    frames = overlay_frames(
+        character, reference, simulated, fps=fps, size=size, labels=labels, caption=caption, environment=environment,
+        pushes=pushes,
+    )  # fmt: skip
     with replacing(path) as temporary:
         encode_h264(temporary, frames, fps, size)
 
@@ -132,13 +176,18 @@ def overlay_frames(
     size: tuple[int, int],
     labels: tuple[str, str],
     caption: Callable[[float], str] | None = None,
+    environment: Environment = LEVEL,
+    pushes: Sequence[Push] = (),
 ) -> Iterator[Image]:
     """Yield the frames of `write_overlay`, RGB (H, W, 3), one after the other."""
     check_video_format(fps, size)
     duration = max(reference.duration_s, simulated.duration_s)
     times = np.arange(int(np.floor(duration * fps + 1e-6)) + 1) / fps
     strip = round(size[1] * CAPTION_SHARE)
-    pair = panels(character, reference, simulated, times, size=(size[0] // 2, size[1] - strip), fps=fps)
+    pair = panels(
+        character, reference, simulated, times, size=(size[0] // 2, size[1] - strip), fps=fps, environment=environment,
+        pushes=pushes,
+    )  # fmt: skip
     return (_frame(pair, index, size, labels, caption) for index in range(len(times)))
 
 

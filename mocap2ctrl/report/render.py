@@ -18,6 +18,7 @@ from mocap2ctrl.character.shape import body_shape, capsule_ends
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.report.camera import Pinhole, Viewpoint, VirtualCamera, pixel_windows
 from mocap2ctrl.report.ground import Float, Image, add_shadow, background
+from mocap2ctrl.simulation.environment import Load, laden
 from mocap2ctrl.types import Array, Pose
 
 LEFT_COLOUR = (64, 132, 196)
@@ -25,6 +26,8 @@ RIGHT_COLOUR = (230, 126, 58)
 TRUNK_COLOUR = (176, 180, 192)
 HEAD_COLOUR = (214, 208, 202)
 VISOR_COLOUR = (58, 64, 78)
+LOAD_COLOUR = (92, 98, 112)
+LOAD = "load"
 SKY_LIGHT = np.array([0.94, 0.98, 1.06], np.float32)
 
 KEY_LIGHT = np.array([-0.45, -0.72, -0.55]) / np.linalg.norm([-0.45, -0.72, -0.55])
@@ -32,6 +35,9 @@ KEY_LIGHT = np.array([-0.45, -0.72, -0.55]) / np.linalg.norm([-0.45, -0.72, -0.5
 
 NEAREST_M = 0.4
 """A body of which a part is nearer to the camera than this is not drawn."""
+
+SHORTEST_M = 1e-3
+"""Length that a capsule is drawn with if it has none."""
 
 CREASE_M = 0.018
 """Where two capsules meet, their shading is mixed over this depth, so that the body looks grown, not stacked."""
@@ -53,15 +59,22 @@ class Paint:
     visor: int
 
 
-@lru_cache(maxsize=4)
-def paint(character: Character) -> Paint:
-    """Left limbs blue, right orange, the trunk grey."""
-    names = [character.segments[i].name for i in body_shape(character).owner]
+@lru_cache(maxsize=8)
+def paint(character: Character, loads: tuple[Load, ...] = ()) -> Paint:
+    """Left limbs blue, right orange, the trunk grey, loads dark."""
+    owner = body_shape(laden(character, loads)).owner
+    names = [character.segments[i].name for i in owner]
+    for index, (segment, both) in enumerate(zip(character.segments, laden(character, loads).segments, strict=True)):
+        first = int(np.searchsorted(owner, index))
+        for number in range(len(segment.capsules), len(both.capsules)):
+            names[first + number] = LOAD
     visor = max((i for i, name in enumerate(names) if name == "head"), default=-1)
     return Paint(np.array([_colour(name) for name in names], np.float32), visor)
 
 
 def _colour(segment_name: str) -> tuple[int, int, int]:
+    if segment_name == LOAD:
+        return LOAD_COLOUR
     if segment_name.startswith("left_"):
         return LEFT_COLOUR
     if segment_name.startswith("right_"):
@@ -93,6 +106,8 @@ def draw_frames(
     fade: float = 0.0,
     girth: float = 1.0,
     shadow: float = 1.0,
+    loads: tuple[Load, ...] = (),
+    ground_m: float = 0.0,
 ) -> None:
     """As `draw`, for segments whose frames are known already.
 
@@ -101,16 +116,18 @@ def draw_frames(
         positions, orientations: (S, 3) and (S, 4) of the segments.
         girth: factor on the radii of the body's shape.
         shadow: how dark the shadow is, 0 to 1.
+        loads: what the body carries.
+        ground_m: height of the ground that the shadow falls on, metres.
     """
-    shape = body_shape(character)
+    shape = body_shape(laden(character, loads))
     radii = girth * shape.radii
-    colouring = paint(character)
+    colouring = paint(character, loads)
     ends = capsule_ends(shape, positions, orientations)
     ends_camera = camera.to_camera(ends)
     if np.any(ends_camera[..., 2] < NEAREST_M):
         return
     if shadow > 0.0:
-        add_shadow(image, camera, ends, radii, strength=shadow * (1.0 - 0.6 * fade))
+        add_shadow(image, camera, ends, radii, strength=shadow * (1.0 - 0.6 * fade), ground_m=ground_m)
     windows = pixel_windows(camera, ends_camera, radii)
     (left, top), (right, bottom) = windows[:, :2].min(axis=0), windows[:, 2:].max(axis=0)
     if right <= left or bottom <= top:
@@ -205,6 +222,8 @@ class _Surface:
 def _intersect(rays: Float, ends: Array, radius: float) -> _Surface:
     """First hits of rays (3, h, w) from the origin with a capsule: on its side, else on the sphere at an end."""
     start, axis = ends[0], ends[1] - ends[0]
+    if not axis.any():  # a ball
+        axis = np.array([0.0, 0.0, SHORTEST_M])
     length2, start_axis = max(float(axis @ axis), 1e-8), float(start @ axis)
     ray_start, ray_axis = _dot(rays, start), _dot(rays, axis)
     across = np.maximum(np.float32(length2) - ray_axis * ray_axis, np.float32(1e-7))

@@ -116,7 +116,7 @@ def _advance(
     passed[group[stands]] += task.steps * PD_TIME_STEP_S
 
 
-class Performer:
+class Crowd:
     """A learned graph at work. A context manager: leaving it ends its threads."""
 
     def __init__(self, graph: ControlGraph, *, threads: int = 1) -> None:

@@ -34,7 +34,9 @@ from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry.compiled_rotations import rotate
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import LEFT, PD_TIME_STEP_S, RIGHT, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.environment import LEVEL, Environment, laden
 from mocap2ctrl.simulation.implicit_pd import implicit_torques
+from mocap2ctrl.simulation.terrain import Surface, surfaces
 from mocap2ctrl.simulation.urdf import build_urdf
 from mocap2ctrl.types import Array, SimState
 
@@ -86,6 +88,7 @@ class BulletEngine:
         time_step_s: float | None = None,
         torque_scale: float = 1.0,
         servo: Servo | bool = "velocity",
+        environment: Environment = LEVEL,
     ) -> None:
         """Loads `character` into a Bullet world of its own.
 
@@ -94,18 +97,21 @@ class BulletEngine:
             time_step_s: seconds; 1/120 s if not given, 5 ms with PD servos.
             torque_scale: factor on the character's torque bounds.
             servo: what drives the joints; True is short for velocity servos and False for none: torques from outside only.
+            environment: where.
 
         Raises:
-            EngineError: Bullet has no room for another world.
+            ConfigError: the environment has a load on a segment that the character has not.
+            EngineError: Bullet has no room for another world, or no such ground.
         """
-        self.character = character
+        self.character, self.environment = character, environment
+        self._laden = laden(character, environment.loads)
         self._servo: Servo = ("velocity" if servo else "none") if isinstance(servo, bool) else servo
         self.time_step_s = time_step_s or (PD_TIME_STEP_S if self._servo == "pd" else TIME_STEP_S)
         self.torque_bounds = character.torque_bounds * torque_scale
         joints = len(self.torque_bounds)
         self._qpos = np.concatenate([character.segments[0].offset, [1.0, 0.0, 0.0, 0.0], np.zeros(joints)])
         self._qvel = np.zeros(ROOT_DOFS + joints)
-        self._base_com = np.array(character.segments[0].com)
+        self._base_com = np.array(self._laden.segments[0].com)
         self._hinges = list(range(joints))
         self._bounds: list[float] = self.torque_bounds.tolist()
         self._velocities: Array | None = None
@@ -117,8 +123,9 @@ class BulletEngine:
         self._base = np.empty(13)
         self._link_of = np.searchsorted(character.hinge_segment, np.arange(len(character.segments)), "right") - 1
         with _c_output_silenced():
-            self._world, self._ground, self._body = _load_world(character, self.time_step_s)
+            self._world, self._ground, self._body = _load_world(self._laden, environment, self.time_step_s)
         weakref.finalize(self, _disconnect, self._world)
+        self._moving = [(body, s) for body, s in self._ground.items() if s.velocity.any()]
         self._side_of_link = self._sides()
         self.set_servo(None)
 
@@ -199,6 +206,10 @@ class BulletEngine:
         """See `Engine.apply_wrench`."""
         self._wrench[segment] = np.concatenate([np.asarray(force, float), np.asarray(torque, float)])
 
+    def set_gravity(self, gravity: npt.ArrayLike) -> None:
+        """See `Engine.set_gravity`."""
+        pybullet.setGravity(*np.asarray(gravity, float).tolist(), physicsClientId=self._world)
+
     def step(self) -> None:
         """See `Engine.step`."""
         if self._pd is None:
@@ -231,6 +242,9 @@ class BulletEngine:
         base = self._base.tolist()
         pybullet.resetBasePositionAndOrientation(body, base[:3], base[3:7], physicsClientId=world)
         pybullet.resetBaseVelocity(body, base[7:10], base[10:], physicsClientId=world)
+        for ground, surface in self._moving:  # Bullet would have it travel, too
+            _place_ground(ground, surface, world)
+            pybullet.resetBaseVelocity(ground, surface.velocity.tolist(), [0.0] * 3, physicsClientId=world)
         self._apply_outside_forces(torques)
         pybullet.stepSimulation(physicsClientId=world)
         position, orientation = pybullet.getBasePositionAndOrientation(body, physicsClientId=world)
@@ -290,7 +304,7 @@ class BulletEngine:
         if not self._wrench.any():
             return
         positions, orientations = self.segment_frames()
-        coms = np.array([s.com for s in self.character.segments])
+        coms = np.array([s.com for s in self._laden.segments])
         centres = points_world(positions, orientations, np.arange(len(coms)), coms)
         for segment in np.flatnonzero(self._wrench.any(axis=1)):
             link, force, torque = int(self._link_of[segment]), self._wrench[segment, :3], self._wrench[segment, 3:]
@@ -305,7 +319,7 @@ class BulletEngine:
             [[0.0] * 3, [0.0] * 3],
             [0.0, 0.0],
         )  # numpy is slow on three numbers
-        for point in pybullet.getContactPoints(self._body, self._ground, physicsClientId=self._world):
+        for point in pybullet.getContactPoints(self._body, physicsClientId=self._world):
             side, load = self._side_of_link.get(point[3]), point[9]
             if side is None or load <= 0.0:
                 continue
@@ -325,13 +339,17 @@ class BulletEngine:
         return {int(self._link_of[names.index(name)]): side for name, side in sides.items()}
 
 
-def _load_world(character: Character, time_step_s: float) -> tuple[int, int, int]:
-    """A new world: its number, and those of ground and body in it."""
+def _load_world(
+    character: Character, environment: Environment, time_step_s: float
+) -> tuple[int, dict[int, Surface], int]:
+    """A new world: its number, the surfaces of the ground by their numbers in it, and the body's."""
+    if environment.softness is not None:
+        raise EngineError("engine 'bullet' has no soft ground; choose 'mujoco' for it")
     world = pybullet.connect(pybullet.DIRECT)
     if world < 0:
         raise EngineError("Bullet has no room for another world; fewer engines at a time will do")
     here: dict[str, Any] = {"physicsClientId": world}
-    pybullet.setGravity(0.0, 0.0, -9.81, **here)
+    pybullet.setGravity(0.0, 0.0, -environment.gravity_m_s2, **here)
     pybullet.setTimeStep(time_step_s, **here)
     pybullet.setPhysicsEngineParameter(
         deterministicOverlappingPairs=1,
@@ -340,7 +358,7 @@ def _load_world(character: Character, time_step_s: float) -> tuple[int, int, int
         contactERP=CONTACT_ERP,
         **here,
     )
-    ground = pybullet.createMultiBody(0, pybullet.createCollisionShape(pybullet.GEOM_PLANE, **here), **here)
+    ground = {_add_ground(surface, here): surface for surface in surfaces(environment)}
     with tempfile.TemporaryDirectory(prefix="mocap2ctrl-") as folder:
         path = Path(folder) / "character.urdf"
         path.write_text(build_urdf(character), "utf-8")
@@ -349,12 +367,28 @@ def _load_world(character: Character, time_step_s: float) -> tuple[int, int, int
     loaded = [pybullet.getJointInfo(body, j, **here)[1].decode() for j in range(pybullet.getNumJoints(body, **here))]
     if loaded != list(character.hinge_names):
         raise EngineError(f"Bullet has the hinges in another order than the character: {loaded}")
-    _set_dynamics(ground, BASE, 1.0, here)
+    for surface in ground:
+        _set_dynamics(surface, BASE, 1.0, here)
     for link in range(BASE, len(loaded)):
-        _set_dynamics(body, link, character.friction, here)
+        _set_dynamics(body, link, environment.friction_of(character), here)
     limp = [0.0] * len(loaded)
     pybullet.setJointMotorControlArray(body, range(len(loaded)), pybullet.VELOCITY_CONTROL, forces=limp, **here)
     return world, ground, body
+
+
+def _add_ground(surface: Surface, here: dict[str, Any]) -> int:
+    if surface.half_size is None:
+        shape = pybullet.createCollisionShape(pybullet.GEOM_PLANE, **here)
+    else:
+        shape = pybullet.createCollisionShape(pybullet.GEOM_BOX, halfExtents=surface.half_size.tolist(), **here)
+    ground = int(pybullet.createMultiBody(0, shape, **here))
+    _place_ground(ground, surface, here["physicsClientId"])
+    return ground
+
+
+def _place_ground(ground: int, surface: Surface, world: int) -> None:
+    w, x, y, z = surface.orientation.tolist()
+    pybullet.resetBasePositionAndOrientation(ground, surface.centre.tolist(), [x, y, z, w], physicsClientId=world)
 
 
 def _set_dynamics(body: int, link: int, friction: float, here: dict[str, Any]) -> None:

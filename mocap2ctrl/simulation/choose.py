@@ -7,20 +7,28 @@ import importlib.util
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation.engine import Engine, Servo
+from mocap2ctrl.simulation.environment import LEVEL, Environment
 
 ENGINES = ("mujoco", "bullet")
 
 
-def make_engine(name: str, character: Character, *, torque_scale: float = 1.0, servo: Servo = "velocity") -> Engine:
-    """The engine called `name`, holding `character` on flat ground; torque bounds are scaled by `torque_scale`.
+def make_engine(
+    name: str,
+    character: Character,
+    *,
+    torque_scale: float = 1.0,
+    servo: Servo = "velocity",
+    environment: Environment = LEVEL,
+) -> Engine:
+    """The engine called `name`, holding `character` in `environment`; torque bounds are scaled by `torque_scale`.
 
     Raises:
-        EngineError: no such engine, or its library is not installed.
+        EngineError: no such engine, its library is not installed, or it has no such environments.
     """
     if name == "mujoco":
         from mocap2ctrl.simulation.mujoco import MujocoEngine
 
-        return MujocoEngine(character, torque_scale=torque_scale, servo=servo)
+        return MujocoEngine(character, torque_scale=torque_scale, servo=servo, environment=environment)
     if name == "bullet":
         if not has_bullet():
             raise EngineError(
@@ -29,7 +37,7 @@ def make_engine(name: str, character: Character, *, torque_scale: float = 1.0, s
             )
         from mocap2ctrl.simulation.bullet import BulletEngine
 
-        return BulletEngine(character, torque_scale=torque_scale, servo=servo)
+        return BulletEngine(character, torque_scale=torque_scale, servo=servo, environment=environment)
     raise EngineError(f"engine {name!r} is not available; choose one of {', '.join(map(repr, ENGINES))}")
 
 

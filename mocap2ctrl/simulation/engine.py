@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.simulation.environment import Environment
 from mocap2ctrl.types import Array, SimState
 
 TIME_STEP_S = 1.0 / 120.0
@@ -40,13 +41,15 @@ class FootContacts:
 
 @runtime_checkable
 class Engine(Protocol):
-    """One character on one ground, with the servos that it was made with.
+    """One character in one environment, with the servos that it was made with.
 
-    They are velocity constraints with torque bounds (Vondrak Eq. 5, 15), or PD servos (Liu 2016).
+    They are velocity constraints with torque bounds (Vondrak Eq. 5, 15), or PD servos (Liu 2016). Coordinates are fixed to the
+    ground; that an environment's ground sways is for those who step the engine to say, by the gravity that is felt on it.
     """
 
     name: str
     character: Character
+    environment: Environment
     time_step_s: float
     torque_bounds: Array
 
@@ -89,6 +92,9 @@ class Engine(Protocol):
 
     def apply_wrench(self, segment: int, force: npt.ArrayLike, torque: npt.ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """World force (3,) in N at the centre of mass of `segment` and torque (3,) in N m, for the next step only."""
+
+    def set_gravity(self, gravity: npt.ArrayLike) -> None:
+        """Gravity (3,) in m/s^2 from now on; at first it is the environment's."""
 
     def step(self) -> None:
         """Advances by `time_step_s`."""

@@ -27,7 +27,9 @@ from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation import mujoco_pd
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.environment import LEVEL, Environment
 from mocap2ctrl.simulation.mjcf import build_mjcf
+from mocap2ctrl.simulation.mujoco_ground import soften
 from mocap2ctrl.simulation.mujoco_library import address, library, mjdata_layout
 from mocap2ctrl.types import Array, SimState
 
@@ -59,6 +61,7 @@ class MujocoHandle(NamedTuple):
     com: Array
     sensordata: Array
     dof_frictionloss: Array
+    gravity: Array
 
 
 @njit
@@ -103,6 +106,7 @@ class MujocoEngine:
         time_step_s: float | None = None,
         torque_scale: float = 1.0,
         servo: Servo | bool = "velocity",
+        environment: Environment = LEVEL,
     ) -> None:
         """Compiles `character`.
 
@@ -112,15 +116,21 @@ class MujocoEngine:
             torque_scale: factor on the character's torque bounds.
             servo: what drives the joints; True is short for velocity servos and False for none, a plain model whose only
                 constraints are contacts and joint limits.
+            environment: where.
 
         Raises:
+            ConfigError: the environment has a load on a segment that the character has not.
             EngineError: this MuJoCo does not lay out its data as expected.
         """
         self.character = character
         self._servo: Servo = ("velocity" if servo else "none") if isinstance(servo, bool) else servo
         self.time_step_s = time_step_s or (PD_TIME_STEP_S if self._servo == "pd" else TIME_STEP_S)
         self.torque_bounds = character.torque_bounds * torque_scale
-        self.model = mujoco.MjModel.from_xml_string(build_mjcf(character, self.time_step_s, self._servo))
+        self.environment = environment
+        text = build_mjcf(character, self.time_step_s, self._servo, environment=environment)
+        self.model = mujoco.MjModel.from_xml_string(text)
+        if environment.softness is not None:
+            soften(self.model, character, environment.softness)
         self.data = mujoco.MjData(self.model)
         self._velocities: Array | None = None
         self._torques = np.zeros(len(self.torque_bounds))
@@ -204,6 +214,10 @@ class MujocoEngine:
         """See `Engine.apply_wrench`."""
         self.data.xfrc_applied[segment + 1] = np.concatenate([np.asarray(force, float), np.asarray(torque, float)])
 
+    def set_gravity(self, gravity: npt.ArrayLike) -> None:
+        """See `Engine.set_gravity`."""
+        self.model.opt.gravity[:] = gravity
+
     def step(self) -> None:
         """See `Engine.step`."""
         self.data.qfrc_applied[ROOT_DOFS:] = self._torques
@@ -280,6 +294,7 @@ class MujocoEngine:
             com=data.subtree_com,
             sensordata=data.sensordata,
             dof_frictionloss=self.model.dof_frictionloss,
+            gravity=self.model.opt.gravity,
         )
 
     def _slot(self, field: str) -> int:

@@ -52,7 +52,9 @@ def _add_link(robot: ElementTree.Element, name: str, segment: Segment, inertia: 
     ElementTree.SubElement(inertial, "origin", xyz=_numbers(segment.com if itself else np.zeros(3)))
     ElementTree.SubElement(inertial, "mass", value=repr(float(segment.mass)) if itself else "0")
     moments = {f"i{a}{a}": repr(float(i)) for a, i in zip("xyz", inertia, strict=True)}
-    ElementTree.SubElement(inertial, "inertia", moments, ixy="0", ixz="0", iyz="0")
+    products = segment.products if itself else np.zeros(3)
+    moments |= {f"i{a}": f"{p:.17g}" for a, p in zip(("xy", "xz", "yz"), products.tolist(), strict=True)}
+    ElementTree.SubElement(inertial, "inertia", moments)
     for capsule in segment.capsules if itself else ():
         for end in (capsule.start, capsule.end):
             collision = ElementTree.SubElement(link, "collision")

@@ -163,6 +163,11 @@ def test_a_simulation_never_replaces_a_capture_s_own_motion(capture: Path, run: 
     [
         (("--push-at", 0.1), ("--push-at", "goes with --push")),
         (("--push-for", 0.1), ("--push-for", "goes with --push")),
+        (("--push-every", 4), ("--push-every", "goes with --push")),
+        (
+            ("--push", 80, 0, 0, "--push-at", 0.1, "--push-every", 0.2),
+            ("0.4 s every 0.2 s would overlap", "--push-every"),
+        ),
         (("--push", 80, 0, 0, "--push-at", 99), ("the push at 99 s", "0.50 s are simulated", "--seconds")),
         (("--push", 80, 0, 0), ("the push at 0.5 s", "0.50 s are simulated", "--push-at")),
     ],

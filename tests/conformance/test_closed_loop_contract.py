@@ -16,7 +16,6 @@ from mocap2ctrl.control.closed_loop import (
     ROOT_STANCE,
     ROOT_STANCE_TORQUE,
     ROOT_SWING_TORQUE,
-    Push,
     Rollouts,
     run,
     single_state_program,
@@ -28,6 +27,7 @@ from mocap2ctrl.control.law import MEMORY_SIZE, Program
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, Pose, SimState
 
 SHARED = {"swing", "exit_kind", "next_state"}

@@ -7,11 +7,12 @@ import pytest
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import Push, run, single_state_program, start_step, start_vector
+from mocap2ctrl.control.closed_loop import run, single_state_program, start_step, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.control.law import Program
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.simulation.mujoco import MujocoEngine
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Pose, SimState
 
 

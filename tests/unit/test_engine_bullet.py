@@ -119,8 +119,9 @@ def test_both_loops_run_mujoco_to_the_same_motion(character: Character, stepping
         np.zeros(2, dtype=bool),
     )
     starts = np.array([start, start])
-    body, no_pushes = body_arrays(character, TIME_STEP_S), np.zeros((0, 6))
-    run_stepped(MujocoEngine(character), program, body, Span(starts, 0, 60, 2, -1, no_pushes), True, record)
+    body = body_arrays(character, TIME_STEP_S)
+    span = Span(starts, 0, 60, 2, -1, np.zeros((2, 0, 7)), np.zeros((0, 8)), np.zeros((0, 3)))
+    run_stepped(MujocoEngine(character), program, body, span, True, record)
     np.testing.assert_allclose(record[0], compiled.qpos, atol=1e-7)
     np.testing.assert_allclose(record[1], compiled.positions, atol=1e-7)
     np.testing.assert_array_equal(record[4], compiled.state)

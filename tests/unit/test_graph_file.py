@@ -104,7 +104,9 @@ DAMAGES = [
         put("graph", "provenance", value={"x": float("nan")}), "graph.provenance holds NaN", id="NaN in provenance"
     ),
     pytest.param(put("graph", "character", "sha256", value="0" * 64), "hash 000000000000", id="another character"),
-    pytest.param(put("graph", "character", "description", "format", value=9), "format is 9", id="broken character"),
+    pytest.param(
+        put("graph", "character", "description", "format", value=9), "hash e03b7c66b7cd", id="broken character"
+    ),
     pytest.param(put("nodes", 1, "id", value="walk/0"), "nodes[1].id is 'walk/0'", id="a name twice"),
     pytest.param(put("nodes", 1, "id", value="a\nb"), "nodes[1].id is 'a\\nb'", id="a name in two lines"),
     pytest.param(put("nodes", 1, "skill", value=""), "nodes[1].skill is ''", id="no skill"),

@@ -23,7 +23,7 @@ from mocap2ctrl.samcon.guided import GuidedConfig, GuidedLearning
 from mocap2ctrl.samcon.learn import LearnConfig, Progress, learn
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_policy
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
-from mocap2ctrl.samcon.performance import Performer
+from mocap2ctrl.samcon.performance import Crowd
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 
 pytestmark = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
@@ -96,10 +96,10 @@ def test_feedback_keeps_a_walk_up_that_falls_without(graph: ControlGraph, charac
         config = GuidedConfig(visits=40, first_samples=40, push_n=0.0, noise_deg=0.0, roll_back=12, runs=1, seconds=0.2)
         learning = GuidedLearning(refined, character, rollouts, config, 1)
         learning.iterate(1)
-    with Performer(learning.graph) as performer:
-        with_feedback = performer.survival(runs=1, seconds=6.0, seed=1)[0]
-    with Performer(refined) as performer:
-        without = performer.survival(runs=1, seconds=6.0, seed=1)[0]
+    with Crowd(learning.graph) as crowd:
+        with_feedback = crowd.survival(runs=1, seconds=6.0, seed=1)[0]
+    with Crowd(refined) as crowd:
+        without = crowd.survival(runs=1, seconds=6.0, seed=1)[0]
     assert without < 3.0
     assert with_feedback > without + 1.5
 

@@ -1,0 +1,98 @@
+"""`mocap2ctrl push-test`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mocap2ctrl.cli.options import add_environment, add_json, given, note, number, print_json, whole
+
+if TYPE_CHECKING:
+    from mocap2ctrl.evaluation.push_test import PushTest
+
+SIDES = ("front", "rear", "left", "right")
+
+EPILOG = """examples:
+  mocap2ctrl push-test captures/walk
+  mocap2ctrl push-test captures/walk --torque-limit 0.75 --json
+  mocap2ctrl push-test captures/walk --environment slope-up --engine bullet --max-force 200
+
+The protocol is that of Vondrak 2012, section 6.1: a force on the chest's centre of mass for 0.4 s every 4 s for 40 s, from a side
+of the body as it faces, at three phases of the cycle. It is for controllers that go round in a cycle. One that ends (a chain) gets
+one push within its clip, at three moments, and must not fall before it ends; what it survives is no match for the paper's.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's options."""
+    parser.epilog = EPILOG
+    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
+    parser.add_argument(
+        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+    )
+    add_environment(parser)
+    parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
+    parser.add_argument("--step", type=number(0.1, 1000.0), metavar="N", default=10.0, help="newtons (default: 10)")
+    parser.add_argument(
+        "--max-force", type=number(0.1, 1e4), metavar="N", default=1000.0, help="where to stop, newtons (default: 1000)"
+    )
+    parser.add_argument("--workers", type=whole(1, 256), help="threads (default: all cores); they change no number")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Pushes harder and harder, and tells what was survived."""
+    from dataclasses import asdict
+
+    from mocap2ctrl import api
+    from mocap2ctrl.cli.progress import StepDisplay
+    from mocap2ctrl.evaluation.push_test import push_test
+    from mocap2ctrl.fit.crew import default_workers
+
+    capture = api.load(options.capture)
+    with StepDisplay("push-test") as display:
+        result = push_test(
+            capture,
+            engine=options.engine,
+            torque_limit=options.torque_limit,
+            environment=options.environment,
+            step_n=options.step,
+            max_force_n=options.max_force,
+            workers=options.workers or default_workers(),
+            on_progress=lambda share, what: display.step(what, share),
+        )
+    engine = options.engine or capture.engine_name
+    for line in _notes(result):
+        note(f"note: {line}")
+    if options.json:
+        print_json({**asdict(result), "engine": engine})
+        return 0
+    print(f"protocol  {result.protocol}")
+    print(f"engine    {engine}, {result.environment}")
+    for side in SIDES:
+        least = getattr(result, f"{side}_n")
+        if least is not None:
+            phases = ", ".join(f"{n:g}" for n in result.by_phase_n[side])
+            print(f"{side:<6} {least:6g} N    by phase {phases}")
+    return 0
+
+
+def _notes(result: PushTest) -> list[str]:
+    """What a user should know of the numbers."""
+    if result.front_n is None:
+        advice = "fit a cycle that is stable first" if result.cyclic else "fit it better first"
+        return [
+            f"without a push it falls at {result.undisturbed_s:.2f} s of {result.seconds:g}, so none was tried; {advice}"
+        ]
+    notes = []
+    if not result.cyclic:
+        notes.append(
+            "the controller is a chain, which ends: a single push within the clip, not the paper's 40 s; for those, fit a cycle "
+            "with fit --refine, or let the last state of controller.json exit to an earlier one"
+        )
+    ended = [side for side in SIDES if getattr(result, f"{side}_n") + result.step_n > result.max_force_n]
+    if ended:
+        notes.append(
+            f"the search ended at --max-force {result.max_force_n:g} N from {', '.join(ended)}; more may be survived"
+        )
+    return notes
