@@ -117,7 +117,7 @@ def _advance(
 
 
 class Crowd:
-    """A learned graph at work. A context manager: leaving it ends its threads."""
+    """Many bodies on one learned graph. A context manager: leaving it ends its threads."""
 
     def __init__(self, graph: ControlGraph, *, threads: int = 1) -> None:
         """Starts the simulations of a graph's character."""

@@ -70,6 +70,8 @@ def test_after_an_interruption_the_same_bits_come_out(
     with pytest.raises(KilledError):
         learn(graph, output, TINY, progress=kill)
     assert output.is_file() == (iteration > 0)  # the best so far is there
+    with pytest.raises(ConfigError, match=r"was interrupted; --resume goes on with it"):
+        learn(graph, output, TINY)
     with pytest.raises(GraphError, match=r"was begun with another graph or other options"):
         learn(graph, output, replace(TINY, seed=4), resume=True)
     learn(graph, output, TINY, resume=True)

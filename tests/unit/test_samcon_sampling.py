@@ -24,7 +24,7 @@ from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
 from mocap2ctrl.samcon.performance import GrowingPushes
 from mocap2ctrl.samcon.sampling import Sampler, SamplingConfig, resample, standing
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import learning_walk, random_walk
+from mocap2ctrl.samcon.walks import first_fragments, learning_walk, random_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array, MotionClip, SimState
 
@@ -94,6 +94,18 @@ def test_a_learning_walk_visits_all_often_enough(character: Character):
     walk = learning_walk(graph, list(graph.fragments), 20, 10_000, np.random.default_rng(2))
     counts = Counter(step.fragment for step in walk)
     assert min(counts[name] for name in graph.fragments) == 20
+
+
+def test_rings_that_no_edge_joins_are_all_walked(character: Character):
+    graph = random_graph(character)
+    rings = {f"{skill}/{i}": (f"{skill}/{(i + 1) % 3}",) for skill in ("walk", "run") for i in range(3)}
+    apart = replace(graph, successors=rings)
+    assert first_fragments(apart) == ("walk/0", "run/0")
+    walk = learning_walk(apart, list(rings), 5, 1000, np.random.default_rng(0))
+    assert [step.fragment for step in walk] == [f"{skill}/{i % 3}" for skill in ("walk", "run") for i in range(15)]
+    assert [i for i, step in enumerate(walk) if step.restart] == [0, 15]
+    only = learning_walk(apart, ["run/1"], 2, 1000, np.random.default_rng(0))
+    assert [step.fragment for step in only] == ["run/0", "run/1", "run/2", "run/0", "run/1"]
 
 
 # Pushes.
