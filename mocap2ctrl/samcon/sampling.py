@@ -19,10 +19,10 @@ SUNK = 0.7
 """Share of the reference's height below which a root has fallen."""
 TILTED_RAD = 1.0
 """Difference of the root's tilt from the reference's that is a fall."""
-
 CLEAR_M = 0.03
 """Height from which the reference's trunk, arms and head are clear of the ground."""
 PUSH_S = 0.2
+"""How long a push lasts, in whole fragments."""
 FALLEN = 10.0
 """Cost of a fragment for who has fallen."""
 LARGEST_RAD = 1.5
@@ -59,7 +59,7 @@ class Task:
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How a walk is sampled.
+    """How a walk is sampled. Pushes and lookahead are not the paper's.
 
     Attributes:
         samples: N_s a fragment.
@@ -69,6 +69,7 @@ class SamplingConfig:
         retries: failures that are borne before a walk is given up.
         push_share: of the fragments, with which a push on all samples begins.
         push_n: σ of the pushes' magnitude |N(0, σ)|, newtons, horizontal, in a random direction, for about 0.2 s.
+        lookahead: fragments further on, under the policies alone, whose costs are added to a sample's own.
     """
 
     samples: int
