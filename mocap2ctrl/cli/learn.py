@@ -35,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a graph (.json), or a motion file or clip in pybullet_data that repeats itself: its best cycle is learned",
     )
     parser.add_argument("-o", "--output", metavar="FILE.json", type=given, required=True, help="the learned graph")
-    parser.add_argument("--iterations", type=whole(1, 1000), metavar="N", help="of guided learning (default: 20)")
+    parser.add_argument("--iterations", type=whole(1, 1000), metavar="N", help="of guided learning (default: 10)")
     parser.add_argument(
-        "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 100)"
+        "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 24)"
     )
     parser.add_argument(
-        "--visits", type=whole(20, 100_000), metavar="N", help="of each fragment in an iteration (default: 80)"
+        "--visits", type=whole(20, 100_000), metavar="N", help="of each fragment in an iteration (default: 60)"
     )
     parser.add_argument(
         "--seed", type=whole(0, 2**32 - 1), default=1, metavar="N", help="same seed, same bits (default: 1)"
