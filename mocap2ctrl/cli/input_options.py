@@ -47,7 +47,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     return group
 
 
-def add_time_arguments(parser: argparse.ArgumentParser, what: str, fps: str) -> None:
+def add_time_arguments(parser: argparse._ActionsContainer, what: str, fps: str) -> None:
     """`--time-range` and `--fps`, whose help is `fps`, of a `what`."""
     parser.add_argument(
         "--time-range", nargs=2, type=number(0.0, 1e6), metavar=("A", "B"), help=f"seconds of the {what} to use"

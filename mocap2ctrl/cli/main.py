@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,11 +18,14 @@ from mocap2ctrl.errors import FitError, Mocap2CtrlError
 COMMANDS = {
     "fit": "fit a physics controller to a video or a motion; writes a capture folder",
     "inspect": "before a fit: what is understood of an input, as a page and a picture",
+    "learn": "learn feedback for a control graph, or for a cyclic motion: Guided SAMCON",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
-    "simulate": "replay a capture's controller: longer, pushed, weaker, or in another environment",
+    "simulate": "replay a capture's controller: longer, pushed, weaker, or in another environment; or walk a control graph",
     "push-test": "the largest push that a capture's controller survives from front, rear, left and right",
     "convert": "write a motion file, or what a capture performs, as BVH, GLB, NPZ, CSV or MJCF",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
+    "export-graph": "cut captures' and files' motions into a control graph, with ways between them",
+    "export-policy": "write a learned graph as plain arrays with their meaning, and its character for MuJoCo",
     "silhouettes": "find the person in each frame of a video; writes masks and a picture",
     "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",
     "train-prior": "learn a pose prior from motion files",
@@ -91,7 +95,7 @@ def _run(given: Sequence[str]) -> int:
     except (KeyboardInterrupt, ImportError) as error:
         if not _interrupted(error):
             raise
-        resumable = "; if its folder is there, go on with --resume" if options.command == "fit" else ""
+        resumable = "; if its folder is there, go on with --resume" if options.command in ("fit", "learn") else ""
         return fail(f"interrupted{resumable}", INTERRUPTED)
     except BrokenPipeError:
         raise
@@ -108,11 +112,12 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _axes_joined(given: Sequence[str]) -> list[str]:
-    """A negative axis after `--up` is its value, which argparse takes for an option."""
+    """A negative axis after `--up`, or point after `--goal`, is its value, which argparse takes for an option."""
     joined: list[str] = []
     for word in given:
-        if joined and joined[-1] == "--up" and word in ("-x", "-y", "-z"):
-            joined[-1] = f"--up={word}"
+        axis = word in ("-x", "-y", "-z") and joined[-1:] == ["--up"]
+        if axis or (re.match(r"-[\d.]", word) and joined[-1:] == ["--goal"]):
+            joined[-1] += f"={word}"
         else:
             joined.append(word)
     return joined

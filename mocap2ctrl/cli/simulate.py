@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_environment, add_json, given, number, print_json, whole
+from mocap2ctrl.cli.simulate_graph import add_graph_arguments, is_graph
+from mocap2ctrl.cli.simulate_graph import run as run_graph
 
 if TYPE_CHECKING:
     from mocap2ctrl.fit.capture import Capture
@@ -20,14 +22,26 @@ EPILOG = """examples:
   mocap2ctrl simulate captures/walk --torque-limit 0.75 --motion weak.glb
   mocap2ctrl simulate captures/walk --environment stairs --seconds 3
   mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
+  mocap2ctrl simulate learned.json --path walk,walk,run --seconds 20
+  mocap2ctrl simulate learned.json --characters 4
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
-    parser.add_argument("-o", "--output", metavar="DIR", help="where to write (default: CAPTURE/simulations/<options>)")
+    parser.add_argument(
+        "capture",
+        metavar="CAPTURE|GRAPH",
+        type=given,
+        help="a folder that mocap2ctrl fit has written, or a graph.json of export-graph or learn",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="where to write (default: CAPTURE/simulations/<options>, GRAPH.simulations/<options>)",
+    )
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
     parser.add_argument(
         "--push",
@@ -61,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a --motion FILE that is there")
     parser.add_argument("--no-video", action="store_true", help="leave the video out")
+    add_graph_arguments(parser)
     add_json(parser)
 
 
@@ -77,6 +92,9 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.motion.clips import resample
     from mocap2ctrl.report.overlay import write_overlay
 
+    if is_graph(options):
+        _refuse_push_times(options)
+        return run_graph(options)
     if options.diverged is not None:
         from mocap2ctrl.cli.diverged import run as simulate_diverged
 

@@ -57,14 +57,20 @@ def around(environment: Environment, controller: Controller) -> Environment:
 
 
 def standing_in(environment: Environment, controller: Controller, character: Character) -> Controller:
-    """`controller`, started higher or lower, so that the body is as far from the ground as it was from level ground.
+    """`controller`, started higher or lower, so that the body is as far from the ground as it was from level ground."""
+    pose = controller.start.pose
+    raised = Pose(pose.root_position + lift_m(environment, pose, character) * UP, pose.root_orientation, pose.angles)
+    return replace(controller, start=replace(controller.start, pose=raised))
+
+
+def lift_m(environment: Environment, pose: Pose, character: Character) -> float:
+    """How much higher a body must be in `environment` to be as far from the ground as in `pose` on level ground, metres.
 
     What it carries counts to the body.
     """
     if environment.level and not environment.loads:
-        return controller
-    pose, ground = controller.start.pose, surfaces(environment)
-    body = laden(character, environment.loads)
+        return 0.0
+    ground, body = surfaces(environment), laden(character, environment.loads)
     positions, orientations = segment_frames(character, pose.root_position, pose.root_orientation, pose.angles)
     wanted, lift = lowest_points(character, positions, orientations).min(), 0.0
     for _ in range(50):  # on one plane two are enough
@@ -72,8 +78,7 @@ def standing_in(environment: Environment, controller: Controller, character: Cha
         lift += float(missing)
         if abs(missing) < NEAR_ENOUGH_M:
             break
-    raised = Pose(pose.root_position + lift * UP, pose.root_orientation, pose.angles)
-    return replace(controller, start=replace(controller.start, pose=raised))
+    return lift
 
 
 def clearances_in(

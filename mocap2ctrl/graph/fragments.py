@@ -69,11 +69,12 @@ class ControlGraph:
     """Fragments and edges.
 
     Attributes:
-        character: name or content hash of the character for whom it is, see `character.model`.
+        character: content hash of the character for whom it is, `graph.body.digest`.
         gains: name of the PD gain set (`simulation.pd_gains.GAIN_SETS`).
         fragments: by name, in order.
         successors: name of each fragment to the names of those that may follow it.
         provenance: where it came from; plain JSON values.
+        description: of that character, as in its TOML file; empty: the built-in one. See `graph.body.character_of`.
     """
 
     character: str
@@ -81,6 +82,7 @@ class ControlGraph:
     fragments: Mapping[str, ControlFragment]
     successors: Mapping[str, tuple[str, ...]]
     provenance: Mapping[str, object] = field(default_factory=dict)
+    description: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, after in self.successors.items():

@@ -25,6 +25,10 @@ from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.pd_gains import PdGains, pd_gains
 from mocap2ctrl.types import Array, SimState
 
+PUSHED_SEGMENT = "chest"
+"""What pushes act on, at its centre of mass."""
+PUSHED_CONTROL = mujoco.mjtState.mjSTATE_CTRL | mujoco.mjtState.mjSTATE_XFRC_APPLIED
+
 
 @dataclass(frozen=True, eq=False)
 class Fragments:
@@ -72,6 +76,7 @@ class PdRollouts:
         mujoco_pd.set_bounds(self._model, character.torque_bounds * torque_scale)
         self.set_gains(gains or pd_gains(character, time_step_s=time_step_s))
         self._data = [mujoco.MjData(self._model) for _ in range(threads)]
+        self._pushed = 6 * self._model.body(PUSHED_SEGMENT).id
         self._pool = Rollout(nthread=threads if threads > 1 else 0)
 
     def __enter__(self) -> Self:
@@ -96,7 +101,13 @@ class PdRollouts:
         return state_from_coordinates(qpos, qvel)
 
     def run(
-        self, starts: npt.ArrayLike, targets: npt.ArrayLike, steps_per_target: int = 1, *, stride: int = 1
+        self,
+        starts: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        steps_per_target: int = 1,
+        *,
+        stride: int = 1,
+        pushes: npt.ArrayLike | None = None,
     ) -> Fragments:
         """Simulates P fragments of G targets, N = G `steps_per_target` steps.
 
@@ -105,24 +116,37 @@ class PdRollouts:
             targets: (P, G, J) joint angles in radians, each held for `steps_per_target` steps.
             steps_per_target: 1 or more.
             stride: steps between recorded frames.
+            pushes: (P, N, 3) forces on the chest in each step, world, newtons; none if not given.
 
         Raises:
-            EngineError: shapes that do not fit, targets that are not finite. Starts may be: a divergence stays one.
+            EngineError: shapes that do not fit, targets or pushes that are not finite. Starts may be: a divergence stays one.
         """
         held = np.asarray(targets, float)
         begin = np.atleast_2d(np.asarray(starts, float))
         self._check(begin, held, steps_per_target, stride)
         control = np.repeat(held, steps_per_target, axis=1)
+        spec = mujoco.mjtState.mjSTATE_CTRL
+        if pushes is not None:
+            control, spec = np.concatenate([control, self._wrenches(pushes, control.shape)], axis=2), PUSHED_CONTROL
         begin = np.broadcast_to(begin, (len(held), begin.shape[1]))
         chunk = max(1, len(held) // (10 * len(self._data)))
         states, _ = self._pool.rollout(
-            [self._model], self._data, np.ascontiguousarray(begin), control, chunk_size=chunk
+            [self._model], self._data, np.ascontiguousarray(begin), control, control_spec=int(spec), chunk_size=chunk
         )
         final = states[:, -1]
         recorded = states[:, stride - 1 :: stride]
         velocities = np.concatenate([recorded, final[:, None]], axis=1)[..., 8 + self._joints :]
         reasonable = np.all(np.abs(velocities) < DIVERGED_VELOCITY, axis=(1, 2))  # False for NaN
         return Fragments(final.copy(), recorded[..., 1 : 8 + self._joints].copy(), ~reasonable)
+
+    def _wrenches(self, pushes: npt.ArrayLike, control: tuple[int, ...]) -> Array:
+        """(P, N, 6 bodies) forces and torques on all bodies, of which pushes are a part."""
+        forces = np.asarray(pushes, float)
+        if forces.shape != (*control[:2], 3) or not np.all(np.isfinite(forces)):
+            raise EngineError(f"pushes have shape {forces.shape}; expected finite numbers {(*control[:2], 3)}")
+        wrenches = np.zeros((*control[:2], 6 * self._model.nbody))
+        wrenches[..., self._pushed : self._pushed + 3] = forces
+        return wrenches
 
     def _check(self, starts: Array, targets: Array, steps_per_target: int, stride: int) -> None:
         size = 14 + 2 * self._joints

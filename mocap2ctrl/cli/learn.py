@@ -1,0 +1,159 @@
+"""`mocap2ctrl learn GRAPH|MOTION -o learned.json`: linear feedback for every fragment of a control graph, by Guided SAMCON."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
+from mocap2ctrl.cli.learning_display import LearningDisplay
+from mocap2ctrl.cli.options import add_json, given, note, number, print_json, whole
+from mocap2ctrl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mocap2ctrl.graph.fragments import ControlGraph
+    from mocap2ctrl.samcon.learn import LearnConfig
+
+EPILOG = """examples:
+  mocap2ctrl learn graph.json -o learned.json               feedback for a graph that export-graph has written
+  mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
+  mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
+  mocap2ctrl learn walk.json -o walk.json --relearn --overwrite   go on with what is learned
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's options."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        type=given,
+        help="a graph (.json), or a motion file or clip in pybullet_data that repeats itself: its best cycle is learned",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE.json", type=given, required=True, help="the learned graph")
+    parser.add_argument("--iterations", type=whole(1, 1000), metavar="N", help="of guided learning (default: 10)")
+    parser.add_argument(
+        "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 24)"
+    )
+    parser.add_argument(
+        "--visits", type=whole(20, 100_000), metavar="N", help="of each fragment in an iteration (default: 60)"
+    )
+    parser.add_argument(
+        "--seed", type=whole(0, 2**32 - 1), default=1, metavar="N", help="same seed, same bits (default: 1)"
+    )
+    parser.add_argument(
+        "--workers", type=whole(1, 256), metavar="N", help="threads (default: all cores); no bit depends on it"
+    )
+    parser.add_argument(
+        "--relearn", action="store_true", help="improve fragments that have feedback too, and keep their targets"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on after the last iteration that was finished")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output")
+    group = parser.add_argument_group("for motion files")
+    group.add_argument("--gains", metavar="NAME", help="of the PD servos: locomotion (default) or stunts")
+    group.add_argument("--skill", type=given, metavar="NAME", help="of the skill (default: the file's)")
+    group.add_argument(
+        "--symmetric",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="learn one side of a gait (default: if it is symmetric)",
+    )
+    group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
+    add_time_arguments(group, "motion", "frames a second of a file whose own rate cannot be true, or that holds none")
+    add_correction_arguments(group)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Reads, learns, writes the graph and its learning curve."""
+    from mocap2ctrl.files import write_bytes
+    from mocap2ctrl.report.learning import plot_learning
+    from mocap2ctrl.samcon.learn import learn
+
+    output = Path(options.output)
+    if output.suffix != ".json":
+        raise ConfigError(f"-o {output}: a learned graph's name ends in .json")
+    graph = _graph(options)
+    with LearningDisplay() as display:
+        learned = learn(
+            graph,
+            output,
+            _config(options),
+            threads=options.workers or os.cpu_count() or 1,
+            resume=options.resume,
+            overwrite=options.overwrite,
+            progress=display.progress,
+        )
+    plot = output.with_suffix(".png")
+    write_bytes(plot, plot_learning(learned.history))
+    best = learned.best
+    if options.json:
+        print_json(
+            {
+                "graph": str(output),
+                "fragments": len(learned.graph.fragments),
+                "iterations": len(learned.history),
+                "best_iteration": best.number,
+                "undisturbed_s": best.undisturbed_s,
+                "pushed_s": best.pushed_s,
+                "plot": str(plot),
+            }
+        )
+        return 0
+    print(
+        f"{output}: {len(learned.graph.fragments)} fragments; iteration {best.number} of {len(learned.history)} is the best: "
+        f"{best.undisturbed_s:.0f} s undisturbed, {best.pushed_s:.0f} s under growing pushes"
+    )
+    print(f"wrote {output}, {plot}")
+    return 0
+
+
+def _config(options: argparse.Namespace) -> LearnConfig:
+    from mocap2ctrl.samcon.learn import LearnConfig
+
+    config = LearnConfig(seed=options.seed, relearn=options.relearn)
+    wanted = {"iterations": options.iterations, "samples": options.samples, "visits": options.visits}
+    guided = replace(config.guided, **{k: v for k, v in wanted.items() if v is not None})
+    return replace(config, guided=replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples)))
+
+
+def _graph(options: argparse.Namespace) -> ControlGraph:
+    """The graph to learn: from a file, or made from a motion."""
+    path = Path(options.input)
+    if path.suffix == ".json":
+        from mocap2ctrl.graph.file import read_graph
+
+        for name in ("gains", "skill", "height", "time_range", "fps", "unit", "up", "skeleton", "joint_map"):
+            if getattr(options, name) is not None:
+                raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
+        return read_graph(path)
+    from mocap2ctrl.character.model import load_character
+    from mocap2ctrl.motion.load import load_motion
+    from mocap2ctrl.motion.stated import Stated
+    from mocap2ctrl.samcon.cycle import motion_graph
+    from mocap2ctrl.simulation.pd_gains import GAIN_SETS
+
+    gains = options.gains or "locomotion"
+    if gains not in GAIN_SETS:
+        raise ConfigError(f"--gains {gains}: allowed are {' and '.join(GAIN_SETS)}")
+    character = load_character(height_m=options.height)
+    loaded = load_motion(
+        options.input,
+        character,
+        time_range=tuple(options.time_range) if options.time_range else None,
+        stated=Stated(options.skeleton, options.fps, options.unit, options.up, options.joint_map),
+    )
+    graph, told = motion_graph(
+        loaded.clip,
+        character,
+        skill=options.skill or loaded.clip.name,
+        gains=gains,
+        mirrored={"auto": None, "yes": True, "no": False}[options.symmetric],
+    )
+    for line in (*loaded.warnings, *told):
+        note(f"note: {line}")
+    return graph

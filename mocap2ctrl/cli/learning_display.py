@@ -1,0 +1,47 @@
+"""Progress of `learn`: a bar on a terminal, a line an iteration elsewhere; survival times so far, and the time that is left."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from mocap2ctrl.cli.progress import _Display
+
+if TYPE_CHECKING:
+    from mocap2ctrl.samcon.learn import Progress
+
+
+class LearningDisplay(_Display):
+    """Shows `samcon.learn.Progress`."""
+
+    def __init__(self) -> None:
+        super().__init__("learn")
+        self._task = self._bar.add_task("starting", total=1.0)
+        self._begun, self._first, self._said = time.monotonic(), 0, 0
+
+    def progress(self, p: Progress) -> None:
+        """Shows how far learning is."""
+        done = len(p.history)
+        if p.iteration and not self._first:
+            self._begun, self._first = time.monotonic(), p.iteration
+        left = self._left(p, done)
+        best = f"best {max(i.pushed_s for i in p.history):.0f} s under pushes · " if p.history else ""
+        text = f"{p.what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else p.what
+        whole = (max(p.iteration, 1) - 1 + 0.9 * p.share) / p.iterations if p.iteration else 0.0
+        self._bar.update(self._task, completed=whole, description=text)
+        if self._bar.disable and done > self._said and done == p.iteration:
+            last = p.history[-1]
+            self._console.print(
+                f"iteration {last.number}/{p.iterations}: {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s under "
+                f"pushes; cost {sum(last.cost.values()):.2f}, roll-backs {last.failures}; {left}",
+                highlight=False,
+            )
+            self._said = done
+
+    def _left(self, p: Progress, done: int) -> str:
+        """Time left, by the iterations that this call has done."""
+        mine = done - (self._first - 1) if self._first else 0
+        if mine < 1:
+            return "time left unknown yet"
+        seconds = (time.monotonic() - self._begun) / mine * (p.iterations - done)
+        return f"{seconds / 60:.0f} min left" if seconds >= 90 else f"{seconds:.0f} s left"

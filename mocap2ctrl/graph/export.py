@@ -1,0 +1,135 @@
+"""`export-graph`: from captures and motion files to a control graph, with what is to be said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from mocap2ctrl import __version__
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.graph.build import BuiltGraph, build_graph
+from mocap2ctrl.graph.skills import Skill
+from mocap2ctrl.graph.sources import Input, load_skills, refuse_unknown
+from mocap2ctrl.graph.symmetry import symmetrised
+from mocap2ctrl.graph.transitions import (
+    BLEND_S,
+    NEAR_M,
+    Nearness,
+    Transition,
+    blend_length,
+    given,
+    nearness,
+    proposed,
+)
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """How a graph is made.
+
+    Attributes:
+        height_m: of the body, where no input brings one.
+        cyclic: skills that must be cycles.
+        once: skills that are not to be made cycles.
+        symmetric: skills to be made of one stride and its mirror image.
+        rising: skills that only lead into the graph.
+        transitions: moments of two skills each, `("walk:0.5", "run:0.2")`.
+        propose: whether transitions are proposed where skills are near.
+        within_m: how near.
+        blend_s: length of a transition.
+        gains: name of the PD gain set.
+    """
+
+    height_m: float | None = None
+    cyclic: Sequence[str] = ()
+    once: Sequence[str] = ()
+    symmetric: Sequence[str] = ()
+    rising: Sequence[str] = ()
+    transitions: Sequence[Sequence[str]] = ()
+    propose: bool = True
+    within_m: float = NEAR_M
+    blend_s: float = BLEND_S
+    gains: str = "locomotion"
+
+
+@dataclass(frozen=True, eq=False)
+class ExportedGraph:
+    """A graph with all that it was made of.
+
+    Attributes:
+        built: the graph, and what was left out.
+        character: whose it is.
+        skills: the reference motions.
+        transitions: the ways between them.
+        near: distances between all their moments; None for a single skill.
+    """
+
+    built: BuiltGraph
+    character: Character
+    skills: tuple[Skill, ...]
+    transitions: tuple[Transition, ...]
+    near: Nearness | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know."""
+        core, lost, said = self.built.core, self.built.lost, []
+        names = [skill.name for skill in self.skills]
+        for name in lost:
+            if name in names:
+                said.append(
+                    f"skill {name!r} is left out: no walk through the graph passes it twice; give it --transition"
+                )
+            else:
+                said.append(f"the transition {name!r} is left out: it begins or ends where no walk passes twice")
+        for parts, why in ((core.dead_ends, "lead nowhere"), (core.unreachable, "cannot be reached")):
+            left = [name for name in parts if name.rpartition("/")[0] not in lost]
+            if left:
+                said.append(f"{len(left)} fragments {why}, and are left out: {', '.join(left)}")
+        return tuple(said)
+
+
+def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGraph:
+    """Makes a control graph.
+
+    Raises:
+        Mocap2CtrlError: an input or an option cannot be used; says why.
+    """
+    skills, character = load_skills(inputs, height_m=options.height_m, cyclic=options.cyclic, once=options.once)
+    names = [skill.name for skill in skills]
+    refuse_unknown("--symmetric", options.symmetric, names)
+    refuse_unknown("--rising", options.rising, names)
+    skills = tuple(symmetrised(s, character) if s.name in options.symmetric else s for s in skills)
+    blend_s = blend_length(skills, options.blend_s)
+    near = nearness(skills, character, blend_s) if len(skills) > 1 else None
+    ways = tuple(given({s.name: s for s in skills}, character, ends, blend_s) for ends in options.transitions)
+    if near is not None and options.propose:
+        known = {(way.source, way.target) for way in ways}
+        found = proposed(skills, near, blend_s, options.within_m)
+        ways += tuple(
+            way for way in found if (way.source, way.target) not in known and way.target not in options.rising
+        )
+    built = build_graph(
+        skills,
+        ways,
+        character,
+        gains=options.gains,
+        one_way=options.rising,
+        provenance={
+            "mocap2ctrl": __version__,
+            "skills": [_told(skill, entry) for skill, entry in zip(skills, inputs, strict=True)],
+            "transitions": [asdict(way) for way in ways],
+        },
+    )
+    return ExportedGraph(built, character, skills, ways, near)
+
+
+def _told(skill: Skill, entry: Input) -> dict[str, object]:
+    return {
+        "name": skill.name,
+        "input": entry.source,
+        "cyclic": skill.cyclic,
+        "symmetric": skill.symmetric,
+        "duration_s": skill.duration_s,
+        "motion": dict(skill.clip.provenance),
+    }

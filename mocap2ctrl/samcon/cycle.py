@@ -1,0 +1,167 @@
+"""From a looping motion to a control graph of one skill: its fragments in a ring (Liu 2016, §4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import GraphError
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.body import digest
+from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
+from mocap2ctrl.motion.clips import at_times, close_loop, cycle_turn, mirror
+from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
+from mocap2ctrl.samcon.mirrors import mirrored_fragment
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.pd_gains import pd_gains
+from mocap2ctrl.types import Array, MotionClip
+
+FRAGMENT_S = 0.1
+SYMMETRIC_DEG = 6.0
+"""A loop whose hinges differ by less from their mirrors' half a period later, root mean square, is a symmetric gait."""
+TRAVEL_M = 0.3
+"""What a loop must travel for its direction to be told by that."""
+STEPS = (18, 19, 20, 21, 22)
+"""Of the engine that a fragment may take."""
+
+
+def cut(duration_s: float, even: bool) -> tuple[int, int]:
+    """Number of fragments of a cycle, even if wanted, and the engine's steps of each, so that time is scaled least."""
+    options = []
+    for steps in STEPS:
+        for count in range(2 if even else 1, 2 + round(duration_s / (STEPS[0] * PD_TIME_STEP_S))):
+            if not (even and count % 2):
+                scale = abs(np.log(count * steps * PD_TIME_STEP_S / duration_s))
+                options.append((scale, abs(steps * PD_TIME_STEP_S - FRAGMENT_S), count, steps))
+    best = min(options)
+    return best[2], best[3]
+
+
+def symmetric(loop: MotionClip, character: Character) -> MotionClip:
+    """A straight loop made symmetric: the mean of itself and of its mirror half a period later; it goes along x.
+
+    The paper takes one stride and its mirror; the mean needs no blend where the two meet.
+    """
+    half = 4 * len(loop)
+    dense = at_times(loop, np.linspace(0.0, loop.duration_s, 2 * half + 1))
+    dense = replace(dense, fps=2 * half / loop.duration_s)
+    dense, advance = _along_x(dense)
+    other = mirror(dense, character)
+    position = 0.5 * (dense.root_position + _later(other.root_position, half))
+    orientation = rotations.slerp(
+        dense.root_orientation, _later(other.root_orientation, half), np.full(len(dense), 0.5)
+    )
+    angles = 0.5 * (dense.angles + _later(other.angles, half))
+    position = position + np.linspace(0.0, 1.0, len(dense))[:, None] * np.array([advance, 0.0, 0.0])
+    return replace(dense, root_position=position, root_orientation=rotations.continuous(orientation), angles=angles)
+
+
+def asymmetry_rad(loop: MotionClip, character: Character) -> float:
+    """Root mean square difference of a loop's hinge angles from those of its mirror half a period later."""
+    half = 4 * len(loop)
+    dense = at_times(loop, np.linspace(0.0, loop.duration_s, 2 * half + 1))
+    return float(np.sqrt(np.mean((dense.angles - _later(mirror(dense, character).angles, half)) ** 2)))
+
+
+def _later(values: Array, half: int) -> Array:
+    """Periodic values (2 half + 1, ...), half a period later."""
+    return np.concatenate([values[half:], values[1 : half + 1]])
+
+
+def _along_x(clip: MotionClip) -> tuple[MotionClip, float]:
+    """A loop turned so that it travels along x, or faces it if it does not travel, its travel taken off; and that travel."""
+    travel = (clip.root_position[-1] - clip.root_position[0])[:2]
+    advance = float(np.linalg.norm(travel))
+    way = np.arctan2(travel[1], travel[0]) if advance > TRAVEL_M else float(rotations.heading(clip.root_orientation[0]))
+    if advance <= TRAVEL_M:
+        advance = 0.0
+    turn = rotations.yaw(-way)
+    position = rotations.rotate(turn, clip.root_position)
+    position = position - np.linspace(0.0, 1.0, len(clip))[:, None] * (position[-1] - position[0])
+    position = position - np.mean(position[:-1], axis=0) * np.array([1.0, 1.0, 0.0])
+    orientation = rotations.multiply(turn, clip.root_orientation)
+    return replace(clip, root_position=position, root_orientation=orientation), advance
+
+
+def motion_graph(
+    clip: MotionClip, character: Character, *, skill: str, gains: str, mirrored: bool | None = None
+) -> tuple[ControlGraph, tuple[str, ...]]:
+    """The ring of fragments of a cyclic motion, and what was made of the motion, in words.
+
+    Args:
+        clip: a loop, or a motion that repeats itself: its best cycle is taken.
+        character: whose motion it is.
+        skill: name of the skill.
+        gains: name of the set of PD gains.
+        mirrored: make the gait symmetric; by default if it nearly is.
+
+    Raises:
+        MotionFileError: it does not repeat itself.
+    """
+    told: tuple[str, ...] = ()
+    if clip.loop:
+        loop = close_loop(clip)
+    else:
+        cycle = find_cycle(clip, character)
+        loop = cut_cycle(clip, character, cycle)
+        seconds = [clip.start_s + frame / clip.fps for frame in (cycle.start, cycle.stop)]
+        told = (f"its best cycle runs from {seconds[0]:.2f} to {seconds[1]:.2f} s, ends {cycle.seam_cm:.1f} cm apart",)
+    apart = np.degrees(asymmetry_rad(loop, character))
+    if mirrored if mirrored is not None else (apart < SYMMETRIC_DEG and not np.any(cycle_turn(loop)[1:])):
+        loop = symmetric(loop, character)
+        told += (f"its halves are mirrors to {apart:.1f} degrees: made exactly so, one side is learned",)
+        return cycle_graph(loop, character, skill=skill, gains=gains, mirrored=True), told
+    return cycle_graph(loop, character, skill=skill, gains=gains), told
+
+
+def cycle_graph(
+    loop: MotionClip, character: Character, *, skill: str, gains: str, mirrored: bool = False
+) -> ControlGraph:
+    """A ring of fragments of about 0.1 s whose reference is `loop`, without feedback.
+
+    The targets are the loop's angles, led by k_d/k_p of their rates, so that the servos' damping acts on the difference of rates.
+
+    Args:
+        loop: one period.
+        character: whose motion it is.
+        skill: name of the skill.
+        gains: name of the set of PD gains.
+        mirrored: the loop is symmetric, and the second half's fragments are to be the first half's mirror.
+
+    Raises:
+        GraphError: the clip is no loop.
+    """
+    if not loop.loop:
+        raise GraphError(f"clip {loop.name!r} is not a loop; a ring of fragments needs one")
+    count, steps = cut(loop.duration_s, even=mirrored)
+    frames = count * steps
+    dense = replace(at_times(loop, np.linspace(0.0, loop.duration_s, frames + 1)), fps=1.0 / PD_TIME_STEP_S)
+    servo = pd_gains(character, gains)
+    rates = np.gradient(np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]]), axis=0)[1:-1]
+    lead = (dense.angles + servo.damping / servo.stiffness * rates / PD_TIME_STEP_S)[1:]
+    fragments = {}
+    for k in range(count):
+        part = slice(k * steps, (k + 1) * steps + 1)
+        fragments[f"{skill}/{k}"] = ControlFragment(
+            name=f"{skill}/{k}",
+            skill=skill,
+            frame_s=PD_TIME_STEP_S,
+            targets=lead[k * steps : (k + 1) * steps],
+            reference_root_position=dense.root_position[part],
+            reference_root_orientation=dense.root_orientation[part],
+            reference_angles=dense.angles[part],
+        )
+        if mirrored and k >= count // 2:
+            half = fragments[f"{skill}/{k - count // 2}"]
+            fragments[f"{skill}/{k}"] = mirrored_fragment(half, f"{skill}/{k}", character)
+    names = list(fragments)
+    after = {name: (names[(i + 1) % count],) for i, name in enumerate(names)}
+    scale = frames * PD_TIME_STEP_S / loop.duration_s
+    provenance = {
+        "clip": loop.name,
+        "time_scale": scale,
+        **({"motion": dict(loop.provenance)} if loop.provenance else {}),
+    }
+    return ControlGraph(digest(character), gains, fragments, after, provenance, character.description)

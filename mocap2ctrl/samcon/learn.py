@@ -1,0 +1,158 @@
+"""`learn`: from a graph without feedback, or a looping motion, to a graph with it; can be interrupted and gone on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import mocap2ctrl
+from mocap2ctrl.errors import GraphError
+from mocap2ctrl.files import refuse_existing
+from mocap2ctrl.graph.body import character_of
+from mocap2ctrl.graph.file import write_graph
+from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.samcon.checkpoint import Checkpoint, CheckpointFolder
+from mocap2ctrl.samcon.guided import GuidedConfig, GuidedLearning, Iteration
+from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
+from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
+from mocap2ctrl.simulation.pd_gains import pd_gains
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """How a graph is learned.
+
+    Attributes:
+        open_loop, guided: the two stages.
+        seed: of all that is drawn.
+        relearn: fragments that have a policy are improved, and their targets kept; else they are left as they are (§6.2).
+    """
+
+    open_loop: OpenLoopConfig = field(default_factory=OpenLoopConfig)
+    guided: GuidedConfig = field(default_factory=GuidedConfig)
+    seed: int = 1
+    relearn: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far learning is.
+
+    Attributes:
+        what: is being done.
+        share: of that, that is done.
+        iteration, iterations: of the guided learning; 0 before it.
+        history: of the iterations that are done.
+    """
+
+    what: str
+    share: float
+    iteration: int
+    iterations: int
+    history: Sequence[Iteration]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The graph of the best iteration, and how all of them went.
+
+    Attributes:
+        graph: what was learned.
+        history: of the iterations.
+        core_s: processor seconds of the open-loop refinement and of each iteration.
+    """
+
+    graph: ControlGraph
+    history: tuple[Iteration, ...]
+    core_s: tuple[float, ...]
+
+    @property
+    def best(self) -> Iteration:
+        """The one that the graph is from: that with the longest resisting time."""
+        return best_of(self.history)
+
+
+def best_of(history: Sequence[Iteration]) -> Iteration:
+    """The iteration that stands longest under pushes; of equals the first."""
+    return max(history, key=lambda iteration: (iteration.pushed_s, -iteration.number))
+
+
+def learn(
+    graph: ControlGraph,
+    output: Path,
+    config: LearnConfig,
+    *,
+    threads: int = 1,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: Callable[[Progress], None] = lambda progress: None,
+) -> Learned:
+    """Algorithm 2. After each iteration `output` holds the best graph so far, and a folder beside it what resuming needs.
+
+    Args:
+        graph: what to learn.
+        output: the file of the learned graph.
+        config: how.
+        threads: that share the simulations; they do not change the result.
+        resume: go on with an earlier call that was the same but for `threads` and the number of iterations.
+        overwrite: `output` may be replaced.
+        progress: is told how far it is.
+
+    Raises:
+        ConfigError: `output`, or an interrupted learning of it, is there already.
+        GraphError: nothing is to be learned, it cannot be, or what is resumed was another task.
+    """
+    frozen = [] if config.relearn else [name for name, f in graph.fragments.items() if f.policy is not None]
+    if len(frozen) == len(graph.fragments):
+        raise GraphError("every fragment of the graph has a policy already; --relearn improves them")
+    character = character_of(graph)
+    folder = CheckpointFolder(output, graph, config)
+    if not resume:
+        if not overwrite:
+            folder.refuse()
+        refuse_existing(output, overwrite=overwrite)
+        folder.clear()
+    state = folder.load() if resume else None
+    total = config.guided.iterations
+    history: list[Iteration] = list(state.history) if state else []
+
+    def tell(what: str, share: float, iteration: int = 0) -> None:
+        progress(Progress(what, share, iteration, total, tuple(history)))
+
+    with PdRollouts(character, pd_gains(character, graph.gains), threads=threads) as rollouts:
+        begun = time.process_time()
+        if state is None:
+            if not config.relearn:
+                graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
+            state = Checkpoint(graph, graph, (), (time.process_time() - begun,))
+            folder.save(state)
+        learning = GuidedLearning(state.graph, character, rollouts, config.guided, config.seed, frozen)
+        learning.restore(state.history)
+        best, core_s = state.best, list(state.core_s)
+        for number in range(len(history) + 1, total + 1):
+            begun = time.process_time()
+            history.append(learning.iterate(number, partial(tell, iteration=number)))
+            core_s.append(time.process_time() - begun)
+            if best_of(history).number == number:
+                best = learning.graph
+                write_graph(_signed(best, config, history), output)
+            folder.save(Checkpoint(learning.graph, best, tuple(history), tuple(core_s)))
+            tell("iterations", 1.0, number)
+    done = _signed(best, config, history)
+    write_graph(done, output)
+    folder.clear()
+    return Learned(done, tuple(history), tuple(core_s))
+
+
+def _signed(graph: ControlGraph, config: LearnConfig, history: Sequence[Iteration]) -> ControlGraph:
+    """The graph with how it was learned in its provenance."""
+    how = {
+        "version": mocap2ctrl.__version__,
+        "config": asdict(config),
+        "iterations": [asdict(iteration) for iteration in history],
+        "best_iteration": best_of(history).number if history else None,
+    }
+    return replace(graph, provenance={**graph.provenance, "learning": how})

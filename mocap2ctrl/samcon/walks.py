@@ -1,0 +1,81 @@
+"""Random walks on a control graph, which visit its skills about equally (Liu 2016, §5.4, §6.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mocap2ctrl.graph.fragments import ControlGraph
+
+
+class Step(NamedTuple):
+    """A fragment of a walk; `restart` if the body is placed at its reference, because no edge led here."""
+
+    fragment: str
+    restart: bool
+
+
+def first_fragments(graph: ControlGraph) -> tuple[str, ...]:
+    """Where walks may begin, so that all can be reached: fragments that none leads to, and the first of each ring on its own."""
+    led_to = {other for after in graph.successors.values() for other in after}
+    begins = [name for name in graph.fragments if name not in led_to]
+    reached = _reached(graph, begins)
+    for name in graph.fragments:
+        if name not in reached:
+            begins.append(name)
+            reached |= _reached(graph, [name])
+    return tuple(begins)
+
+
+def _reached(graph: ControlGraph, begins: Sequence[str]) -> set[str]:
+    """Names of the fragments that a walk can come to, where it begins included."""
+    reached: set[str] = set()
+    waiting = list(begins)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(graph.successors.get(name, ()))
+    return reached
+
+
+def random_walk(graph: ControlGraph, rng: np.random.Generator, begin: str | None = None) -> Iterator[Step]:
+    """An endless walk, from `begin` if given. At a fork the skill that was visited least is the likeliest to be next.
+
+    At an end it begins anew.
+    """
+    visits: Counter[str] = Counter()
+    begins = first_fragments(graph)
+    step = Step(begin or _choose(graph, begins, visits, rng), True)
+    while True:
+        visits[graph.fragments[step.fragment].skill] += 1
+        yield step
+        after = graph.successors.get(step.fragment, ())
+        step = Step(_choose(graph, after or begins, visits, rng), not after)
+
+
+def _choose(graph: ControlGraph, names: Sequence[str], visits: Counter[str], rng: np.random.Generator) -> str:
+    if len(names) == 1:
+        return names[0]
+    weights = np.array([1.0 / (1.0 + visits[graph.fragments[name].skill]) ** 2 for name in names])
+    return names[int(rng.choice(len(names), p=weights / weights.sum()))]
+
+
+def learning_walk(
+    graph: ControlGraph, learned: Sequence[str], visits: int, longest: int, rng: np.random.Generator
+) -> list[Step]:
+    """A walk in which each of the fragments `learned` is visited at least `visits` times, or of `longest` fragments."""
+    missing = dict.fromkeys(learned, visits)
+    walk: list[Step] = []
+    for begin in first_fragments(graph):
+        within = _reached(graph, [begin])
+        for step in random_walk(graph, rng, begin):
+            if len(walk) >= longest or not any(missing.get(name) for name in within):
+                break
+            walk.append(step)
+            if missing.get(step.fragment):
+                missing[step.fragment] -= 1
+    return walk
