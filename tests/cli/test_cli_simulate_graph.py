@@ -23,7 +23,7 @@ from graphs import two_skills
 @pytest.fixture
 def graph(tmp_path: Path, character: Character) -> Path:
     """A walk and a run, never learned."""
-    ways = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
+    ways = (Transition("walk", 0.3, "run", 0.1, 0.4, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.8, 0.3, 0.0))
     path = tmp_path / "graph.json"
     write_graph(build_graph(two_skills(character), ways, character).graph, path)
     return path
