@@ -117,7 +117,8 @@ def _config(options: argparse.Namespace) -> LearnConfig:
 
     config = LearnConfig(seed=options.seed, relearn=options.relearn)
     wanted = {"iterations": options.iterations, "samples": options.samples, "visits": options.visits}
-    return replace(config, guided=replace(config.guided, **{k: v for k, v in wanted.items() if v is not None}))
+    guided = replace(config.guided, **{k: v for k, v in wanted.items() if v is not None})
+    return replace(config, guided=replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples)))
 
 
 def _graph(options: argparse.Namespace) -> ControlGraph:

@@ -34,12 +34,14 @@ class Checkpoint:
         best: with those of the best iteration.
         history: of all iterations.
         tuples: of each fragment the pairs (states (N, 18), actions (N, 11)) of the iterations that are remembered.
+        core_s: processor seconds so far, see `Learned`.
     """
 
     graph: ControlGraph
     best: ControlGraph
     history: tuple[Iteration, ...]
     tuples: Mapping[str, Sequence[tuple[Array, Array]]]
+    core_s: tuple[float, ...]
 
 
 class CheckpointFolder:
@@ -68,7 +70,10 @@ class CheckpointFolder:
         write_arrays(self.path / names["tuples"], arrays)
         counts = {name: len(pairs) for name, pairs in state.tuples.items()}
         history = [asdict(iteration) for iteration in state.history]
-        write_json(self.path / STATE, {"key": self._key, "files": names, "tuples": counts, "history": history})
+        write_json(
+            self.path / STATE,
+            {"key": self._key, "files": names, "tuples": counts, "history": history, "core_s": state.core_s},
+        )
         for file in self.path.iterdir():
             if file.name not in (STATE, *names.values()):
                 file.unlink()
@@ -98,7 +103,7 @@ class CheckpointFolder:
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise GraphError(f"{self.path}: is damaged ({error}); begin anew with --overwrite") from error
-        return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuples)
+        return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuples, tuple(data["core_s"]))
 
     def clear(self) -> None:
         """Removes the folder, which is this program's own."""

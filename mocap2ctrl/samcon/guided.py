@@ -41,20 +41,21 @@ class GuidedConfig:
         runs, seconds: pushed and undisturbed runs that tell how good an iteration is, and when they end.
     """
 
-    iterations: int = 20
-    visits: int = 80
-    first_samples: int = 200
-    samples: int = 100
+    iterations: int = 10
+    visits: int = 60
+    first_samples: int = 40
+    samples: int = 24
     deviation_deg: float = 5.0
-    noise_deg: float = 3.0
-    push_n: float = 100.0
+    noise_deg: float = 1.0
+    push_n: float = 80.0
     push_change: float = 1.25
     bearable: float = 0.1
     push_share: float = 0.1
     roll_back: int = 30
+    lookahead: int = 5
     ridge: float = LAMBDA
     memory: int = 1
-    least_deviation_deg: float = 0.0
+    least_deviation_deg: float = 2.5
     runs: int = 20
     seconds: float = 120.0
 
@@ -154,7 +155,7 @@ class GuidedLearning:
         """(runs,) seconds to a fall, undisturbed and pushed, of the policies as they are; the same runs each time."""
         tasks, starts = self._tasks(), self._starts()
         runs, seconds = self.config.runs, self.config.seconds
-        few = max(1, runs // 5)
+        few = max(1, runs // 10)
         calm = survival(self._sampler, self.graph, tasks, starts, runs=few, seconds=seconds, seed=self.seed)
         pushes = GrowingPushes.draw(runs, seconds, self.seed)
         pushed = survival(
@@ -196,8 +197,9 @@ class GuidedLearning:
             samples=config.first_samples if number == 1 else config.samples,
             noise_rad=float(np.radians(config.noise_deg)),
             roll_back=config.roll_back,
-            retries=20 + len(course) // 10,
+            retries=5 + len(course) // 20,
             push_share=config.push_share,
+            lookahead=config.lookahead,
             push_n=self.push_n,
         )
         return self._sampler.walk(
@@ -220,13 +222,15 @@ class GuidedLearning:
 
     def _regressed(self, name: str, mirror: str | None, names: Array, episode: Episode) -> FeedbackPolicy:
         """The policy from a fragment's tuples and its mirror's."""
-        states, actions = [episode.features[names == name]], [episode.actions[names == name]]
+        own = [episode.elites[i] for i in np.flatnonzero(names == name)]
+        states, actions = [s for s, _ in own], [a for _, a in own]
         if mirror is not None:
-            states.append(mirrored_states(episode.features[names == mirror]))
-            actions.append(mirrored_actions(episode.actions[names == mirror], self._sampler.actions))
+            other = [episode.elites[i] for i in np.flatnonzero(names == mirror)]
+            states += [mirrored_states(s) for s, _ in other]
+            actions += [mirrored_actions(a, self._sampler.actions) for _, a in other]
+        if not states:
+            raise GraphError(f"learning did not get as far as the fragment {name!r}; try more --samples")
         self.tuples[name].append((np.concatenate(states), np.concatenate(actions)))
         kept = self.tuples[name] = self.tuples[name][-self.config.memory :]
         found = np.concatenate([s for s, _ in kept])
-        if len(found) == 0:
-            raise GraphError(f"learning did not get as far as the fragment {name!r}; try more --samples")
         return regress(found, np.concatenate([a for _, a in kept]), self.config.ridge)

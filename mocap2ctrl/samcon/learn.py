@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -56,10 +57,17 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The graph of the best iteration, and how all of them went."""
+    """The graph of the best iteration, and how all of them went.
+
+    Attributes:
+        graph: what was learned.
+        history: of the iterations.
+        core_s: processor seconds of the open-loop refinement and of each iteration.
+    """
 
     graph: ControlGraph
     history: tuple[Iteration, ...]
+    core_s: tuple[float, ...]
 
     @property
     def best(self) -> Iteration:
@@ -113,25 +121,28 @@ def learn(
         progress(Progress(what, share, iteration, total, tuple(history)))
 
     with PdRollouts(character, pd_gains(character, graph.gains), threads=threads) as rollouts:
+        begun = time.process_time()
         if state is None:
             if not config.relearn:
                 graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
-            state = Checkpoint(graph, graph, (), {})
+            state = Checkpoint(graph, graph, (), {}, (time.process_time() - begun,))
             folder.save(state)
         learning = GuidedLearning(state.graph, character, rollouts, config.guided, config.seed, frozen)
         learning.restore(state.history, state.tuples)
-        best = state.best
+        best, core_s = state.best, list(state.core_s)
         for number in range(len(history) + 1, total + 1):
+            begun = time.process_time()
             history.append(learning.iterate(number, partial(tell, iteration=number)))
+            core_s.append(time.process_time() - begun)
             if best_of(history).number == number:
                 best = learning.graph
                 write_graph(_signed(best, config, history), output)
-            folder.save(Checkpoint(learning.graph, best, tuple(history), learning.tuples))
+            folder.save(Checkpoint(learning.graph, best, tuple(history), learning.tuples, tuple(core_s)))
             tell("iterations", 1.0, number)
     done = _signed(best, config, history)
     write_graph(done, output)
     folder.clear()
-    return Learned(done, tuple(history))
+    return Learned(done, tuple(history), tuple(core_s))
 
 
 def _signed(graph: ControlGraph, config: LearnConfig, history: Sequence[Iteration]) -> ControlGraph:

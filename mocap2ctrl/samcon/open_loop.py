@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,8 +21,10 @@ from mocap2ctrl.samcon.walks import Step, learning_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
-ROLL_BACK, FALL = 6, 3
+ROLL_BACK, FALL = 8, 3
 """Fragments to go back on a failure, and those before it that led to it."""
+PATIENCE, FEWEST = 20, 3
+"""Failures of the walk that is averaged before it is taken as far as it got; visits that each fragment must then have."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class OpenLoopConfig:
         deviation_deg: σ of the offsets, degrees.
     """
 
-    rounds: int = 6
+    rounds: int = 8
     round_visits: int = 2
     visits: int = 12
     samples: int = 300
@@ -80,13 +83,17 @@ def refine(
         tasks = _moved(sampler, tasks, walk, episode, pairs)
         if episode.complete and number + 1 >= config.rounds:
             break
-    walk, episode = walker.sampled(tasks, 4 * config.rounds, config.visits, patience=12)
-    if not episode.complete:
+    walk, episode = walker.sampled(tasks, 4 * config.rounds, config.visits, patience=PATIENCE)
+    reached = _until_the_fall(episode)
+    visits = Counter(step.fragment for step in walk[: len(reached.actions)])
+    missing = [name for name in walker.names if visits[name] < min(FEWEST, config.visits)]
+    if missing:
         stuck = walk[len(episode.actions)].fragment
         raise GraphError(
             f"open-loop sampling does not get through the fragment {stuck!r}: all of {config.samples} samples fall, again and "
             "again; try other gains (--gains stunts), or a motion that the body can do"
         )
+    walk, episode = walk[: len(reached.actions)], reached
     offsets = mean_offsets(sampler, walk, episode, pairs)
     averaged = {
         name: averaged_fragment(sampler, graph.fragments[name], tasks[name], walk, episode, offsets[name])
@@ -118,12 +125,12 @@ class _Walker:
         progress: Callable[[str, float], None],
     ) -> None:
         self._sampler, self._graph, self._config, self._seed = sampler, graph, config, seed
-        self._names, self._progress = names, progress
+        self.names, self._progress = names, progress
 
     def sampled(self, tasks: Mapping[str, Task], number: int, visits: int, patience: int) -> tuple[list[Step], Episode]:
         """A walk, the `number`-th, and how far it was got through."""
         rng = np.random.default_rng([self._seed, 0, number])
-        walk = learning_walk(self._graph, self._names, visits, 4 * visits * len(self._graph.fragments), rng)
+        walk = learning_walk(self._graph, self.names, visits, 4 * visits * len(self._graph.fragments), rng)
         starts = {s.fragment: reference_snapshot(self._graph.fragments[s.fragment], 0) for s in walk if s.restart}
         course = [
             replace(tasks[s.fragment], start=starts[s.fragment]) if s.restart else tasks[s.fragment] for s in walk
@@ -142,13 +149,25 @@ def _moved(
     sampler: Sampler, tasks: Mapping[str, Task], walk: Sequence[Step], episode: Episode, pairs: Mapping[str, str]
 ) -> dict[str, Task]:
     """The tasks about the means of what was found; of a walk that ended in a fall, the fall is left out."""
-    kept = len(episode.actions) if episode.complete else max(0, len(episode.actions) - FALL)
-    part = replace(episode, actions=episode.actions[:kept])
-    offsets = mean_offsets(sampler, walk[:kept], part, pairs)
+    reached = _until_the_fall(episode)
+    offsets = mean_offsets(sampler, walk[: len(reached.actions)], reached, pairs)
     return {
         name: replace(task, offset=offsets[name]) if task.explored and name in offsets else task
         for name, task in tasks.items()
     }
+
+
+def _until_the_fall(episode: Episode) -> Episode:
+    """The episode without the fragments that led to a fall, if it ended in one."""
+    kept = len(episode.actions) if episode.complete else max(0, len(episode.actions) - FALL)
+    return replace(
+        episode,
+        starts=episode.starts[:kept],
+        finals=episode.finals[:kept],
+        actions=episode.actions[:kept],
+        terms=episode.terms[:kept],
+        features=episode.features[:kept],
+    )
 
 
 def mean_offsets(
@@ -169,7 +188,7 @@ def averaged_fragment(
     sampler: Sampler, fragment: ControlFragment, task: Task, walk: Sequence[Step], episode: Episode, offset: Array
 ) -> ControlFragment:
     """The fragment with the mean of its targets and of its simulated states, each seen from where it began."""
-    at = np.array([step.fragment == fragment.name for step in walk])
+    at = np.array([step.fragment == fragment.name for step in walk], dtype=bool)
     starts, actions = episode.starts[at], episode.actions[at]
     held = task.targets + (actions @ sampler.actions.hinges)[:, None]
     done = sampler.rollouts.run(starts, held, task.steps_per_target, stride=task.steps_per_target)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.samcon.cost import Cost
+from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.sampling import Sampler, Task, standing
-from mocap2ctrl.samcon.walks import random_walk
+from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
+from mocap2ctrl.samcon.walks import first_fragments, random_walk
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
+from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array
 
 PUSH_S, PUSH_EVERY_S = 0.2, 2.0
@@ -108,8 +116,28 @@ def _advance(
     passed[group[stands]] += task.steps * PD_TIME_STEP_S
 
 
-def mean_and_quartiles(times: Sequence[float] | Array) -> tuple[float, float, float]:
-    """Mean, lower and upper quartile."""
-    values = np.asarray(times, float)
-    low, high = np.quantile(values, [0.25, 0.75])
-    return float(values.mean()), float(low), float(high)
+class Performer:
+    """A learned graph at work. A context manager: leaving it ends its threads."""
+
+    def __init__(self, graph: ControlGraph, *, threads: int = 1) -> None:
+        """Starts the simulations of a graph's character."""
+        character = character_of(graph)
+        self._graph = graph
+        self._rollouts = PdRollouts(character, pd_gains(character, graph.gains), threads=threads)
+        self._sampler = Sampler(self._rollouts, feedback_actions(character), Cost(character))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._rollouts.__exit__(kind, error, trace)
+
+    def survival(self, *, runs: int, seconds: float, seed: int, pushed: bool = False) -> Array:
+        """(R,) seconds until each of R random walks falls, at most `seconds`; `pushed`: under growing pushes."""
+        cost, actions = self._sampler.cost, self._sampler.actions
+        tasks = {name: task_of(fragment, cost, actions, 0.0) for name, fragment in self._graph.fragments.items()}
+        starts = {name: reference_snapshot(self._graph.fragments[name], 0) for name in first_fragments(self._graph)}
+        pushes = GrowingPushes.draw(runs, seconds, seed) if pushed else None
+        return survival(self._sampler, self._graph, tasks, starts, runs=runs, seconds=seconds, seed=seed, pushes=pushes)

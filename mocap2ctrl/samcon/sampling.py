@@ -23,6 +23,8 @@ TILTED_RAD = 1.0
 CLEAR_M = 0.03
 """Height from which the reference's trunk, arms and head are clear of the ground."""
 PUSH_S = 0.2
+FALLEN = 10.0
+"""Cost of a fragment for who has fallen."""
 LARGEST_RAD = 1.5
 """Offsets are cut to this, lest a state far from all that was seen asks for the impossible."""
 
@@ -75,6 +77,7 @@ class SamplingConfig:
     roll_back: int = 36
     retries: int = 30
     push_share: float = 0.0
+    lookahead: int = 0
     push_n: float = 0.0
 
 
@@ -90,6 +93,7 @@ class Episode:
         failures: how often the walk was rolled back.
         pushes: how many there were.
         complete: whether the walk's end was reached.
+        elites: of each fragment s (n, 18) and actions (n, A) of all elites, not only of the path's.
     """
 
     starts: Array
@@ -100,12 +104,14 @@ class Episode:
     failures: int
     pushes: int
     complete: bool
+    elites: list[tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """The elites after one fragment: of each its predecessor's index, its action, its end, its cost."""
+    """The elites after one fragment: of each its predecessor's index, s at its start, its action, its end, its cost."""
 
+    features: Array
     parents: npt.NDArray[np.int64]
     actions: Array
     finals: Array
@@ -129,13 +135,14 @@ class Sampler:
         """Algorithm 1 through `tasks`, the first of which has a start, with the paper's roll-back (§5.4)."""
         count = max(1, round(config.elite_share * config.samples))
         start = np.atleast_2d(np.asarray(tasks[0].start, float))
-        origin = _Stage(np.zeros(1, np.int64), np.zeros((1, 0)), start, np.zeros((1, 0)), np.zeros(1))
+        origin = _Stage(np.zeros((1, 0)), np.zeros(1, np.int64), np.zeros((1, 0)), start, np.zeros((1, 0)), np.zeros(1))
         stages: list[_Stage] = [origin]
         failures, farthest, pushes = 0, 0, _Pushes(config, rng)
         best: list[_Stage] = stages
         while len(stages) <= len(tasks):
             task = tasks[len(stages) - 1]
-            stage = self._stage(stages[-1], task, config, count, rng, pushes.during(task))
+            ahead = tasks[len(stages) : len(stages) + config.lookahead]
+            stage = self._stage(stages[-1], task, config, count, rng, pushes.during(task), ahead)
             if stage is not None:
                 stages.append(stage)
                 if len(stages) > farthest:
@@ -157,22 +164,45 @@ class Sampler:
         count: int,
         rng: np.random.Generator,
         push: Array | None,
+        ahead: Sequence[Task] = (),
     ) -> _Stage | None:
         """Lines 3 to 10: samples, elites; None if nobody stands."""
         parents = resample(before.costs, config.samples, rng) if task.explored else np.arange(len(before.costs))
         starts = before.finals[parents] if task.start is None else np.repeat(task.start[None], len(parents), axis=0)
-        actions = self.sample(task, self.cost.ends(starts).features, rng)
+        features = self.cost.ends(starts).features
+        actions = self.sample(task, features, rng)
         noise = config.noise_rad * rng.standard_normal(actions.shape) if task.explored else 0.0
         forces = None if push is None else np.broadcast_to(push, (len(starts), *push.shape))
         finals, fine = self.execute(starts, task, actions + noise, forces)
         ends = self.cost.ends(finals)
         terms = self.cost.terms(ends, task.reference, actions)
         costs = np.where(fine & standing(ends, task.reference), terms @ WEIGHTS, np.inf)
+        if task.explored:
+            costs = costs + self._cost_to_come(finals, np.isfinite(costs), ahead)
         order = np.argsort(costs, kind="stable")[:count]
         order = order[np.isfinite(costs[order])]
         if len(order) == 0:
             return None
-        return _Stage(parents[order], actions[order], finals[order], terms[order], costs[order])
+        return _Stage(features[order], parents[order], actions[order], finals[order], terms[order], costs[order])
+
+    def _cost_to_come(self, states: Array, stands: npt.NDArray[np.bool_], ahead: Sequence[Task]) -> Array:
+        """(N,) the costs of the next fragments, if from states (N, K) on the policies alone act; of who falls, a high one."""
+        total, states, stands = np.zeros(len(states)), states.copy(), stands.copy()
+        for task in ahead:
+            if task.start is not None:
+                break
+            index = np.flatnonzero(stands)
+            if len(index) == 0:
+                break
+            actions = self.cost.ends(states[index]).features @ task.gain.T + task.offset
+            finals, fine = self.execute(states[index], task, actions)
+            ends = self.cost.ends(finals)
+            costs = self.cost.terms(ends, task.reference, actions) @ WEIGHTS
+            stands[index] = fine & standing(ends, task.reference)
+            total[index] += costs
+            total[~stands] += FALLEN
+            states[index] = finals
+        return total
 
     def sample(self, task: Task, features: Array, rng: np.random.Generator) -> Array:
         """(N, A) actions a ~ N(M s + â, Σ) at features (N, 18)."""
@@ -210,6 +240,7 @@ class Sampler:
             failures=failures,
             pushes=pushes,
             complete=len(stages) > len(tasks),
+            elites=[(stage.features, stage.actions) for stage in stages[1:]],
         )
 
 

@@ -1,0 +1,84 @@
+"""`mocap2ctrl learn`: what it writes and says, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Run
+
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.graph.file import read_graph, write_graph
+from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph, FeedbackPolicy
+from mocap2ctrl.motion.clips import close_loop
+from mocap2ctrl.motion.deepmimic import deepmimic_directory
+from mocap2ctrl.motion.load import load_motion
+from mocap2ctrl.samcon.cycle import motion_graph
+
+needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
+
+
+@pytest.fixture(scope="module")
+def graph(character: Character) -> ControlGraph:
+    """A walk with feedback that does nothing."""
+    clip = close_loop(load_motion("humanoid3d_walk", character).clip)
+    ring, _ = motion_graph(clip, character, skill="walk", gains="locomotion")
+    nothing = FeedbackPolicy(
+        np.zeros((ACTION_FEATURES, STATE_FEATURES)), np.zeros(ACTION_FEATURES), np.full(ACTION_FEATURES, 0.003)
+    )
+    return replace(ring, fragments={name: replace(f, policy=nothing) for name, f in ring.fragments.items()})
+
+
+@needs_clips
+def test_a_learned_graph_its_curve_and_what_is_said(graph: ControlGraph, run: Run, tmp_path: Path) -> None:
+    source, output = tmp_path / "graph.json", tmp_path / "learned.json"
+    write_graph(graph, source)
+    options = ("--relearn", "--iterations", "1", "--visits", "20", "--samples", "10", "--workers", "2")
+    ran = run("learn", source, "-o", output, *options, "--json")
+    assert ran.code == 0, ran.err
+    said = ran.json
+    assert {key: said[key] for key in ("graph", "fragments", "iterations", "best_iteration", "plot")} == {
+        "graph": str(output),
+        "fragments": 12,
+        "iterations": 1,
+        "best_iteration": 1,
+        "plot": str(tmp_path / "learned.png"),
+    }
+    assert said["pushed_s"] > 0.0
+    assert "iteration 1/1" in ran.err
+    learned = read_graph(output)
+    assert all(fragment.policy is not None for fragment in learned.fragments.values())
+    np.testing.assert_array_equal(learned.fragments["walk/3"].targets, graph.fragments["walk/3"].targets)
+    assert (tmp_path / "learned.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.json", "learned.json", "learned.png"]
+
+
+@needs_clips
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("humanoid3d_walk", "-o", "walk.txt"), "a learned graph's name ends in .json"),
+        (("humanoid3d_walk", "-o", "walk.json", "--gains", "strong"), "allowed are locomotion and stunts"),
+        (("nothing.json", "-o", "walk.json"), "no such file"),
+        (("graph.json", "-o", "walk.json", "--gains", "stunts"), "--gains is for motion files"),
+        (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
+        (("graph.json", "-o", "graph.json", "--relearn"), "exists already; use --overwrite"),
+        (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
+        (("graph.json", "-o", "walk.json", "--iterations", "0"), "allowed is a whole number from 1"),
+        (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "does not repeat itself"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    words: tuple[str, ...], said: str, graph: ControlGraph, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_graph(graph, tmp_path / "graph.json")
+    before = (tmp_path / "graph.json").read_bytes()
+    ran = run("learn", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.json"]
+    assert (tmp_path / "graph.json").read_bytes() == before
