@@ -8,15 +8,13 @@ import av
 import numpy as np
 import pytest
 from conftest import Run
+from graphs import two_skills
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.transitions import Transition
 from mocap2ctrl.motion.npz import read_motion
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit"))
-from graphs import two_skills
 
 
 @pytest.fixture
