@@ -15,9 +15,9 @@
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
     python tools/benchmark.py scaling                       what a second worker is worth
     python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
+    python tools/benchmark.py learning --results F          feedback by Guided SAMCON: cost, and who stands how long
     python tools/benchmark.py push --quick --seeds 1 2 3    the largest pushes that controllers survive
     python tools/benchmark.py places --quick --seeds 1 2 3  controllers in the environments that the package ships
-    python tools/benchmark.py learning --results F          feedback by Guided SAMCON: cost, and who stands how long
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed
     python tools/benchmark.py actuation                     who holds the root: dense tracking without any fit
     python tools/benchmark.py export                        what is lost in files for other programs
@@ -78,9 +78,9 @@ TABLES = {
     "fit": Table(fits.fit, note=fits.FIT_NOTE),
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
     "carry": Table(carry.carry, ("world",), note=carry.NOTE),
+    "learning": Table(learning.learning, ("skill",), clips=tuple(learning.CASES), note=learning.NOTE),
     "push": Table(pushes.pushes, ("controller", "torque bounds"), note=pushes.NOTE),
     "places": Table(pushes.places, ("environment", "engine"), note=pushes.PLACES_NOTE),
-    "learning": Table(learning.learning, ("skill",), clips=tuple(learning.CASES), note=learning.NOTE),
     "servo": Table(loops.servo, ("solimp",)),
     "actuation": Table(loops.actuation, ("motion", "root held by", "α", "γ / 120")),
     "export": Table(exports.export, ("file", "read by"), clips=exports.CLIPS, note=exports.NOTE),

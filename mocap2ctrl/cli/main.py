@@ -95,7 +95,7 @@ def _run(given: Sequence[str]) -> int:
     except (KeyboardInterrupt, ImportError) as error:
         if not _interrupted(error):
             raise
-        resumable = "; if its folder is there, go on with --resume" if options.command == "fit" else ""
+        resumable = "; if its folder is there, go on with --resume" if options.command in ("fit", "learn") else ""
         return fail(f"interrupted{resumable}", INTERRUPTED)
     except BrokenPipeError:
         raise

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.geometry.compiled_rotations import axis_quaternion, multiply, rotate
-from mocap2ctrl.simulation.body_motion import Masses, masses_of
+from mocap2ctrl.geometry.compiled_rotations import rotate
+from mocap2ctrl.simulation.body_motion import Masses, masses_of, segment_motion
 from mocap2ctrl.types import Array
 
 POINTS = ("left_foot", "right_foot", "left_hand", "right_hand", "head")
@@ -94,7 +94,7 @@ def _see(body, qpos, qvel, com, com_velocity, momentum, points, lowest):  # type
     frame = np.empty((segments, 4))
     places, speeds = np.empty((segments, 3)), np.empty((segments, 3))
     for n in range(len(qpos)):
-        _segments(body.masses, qpos[n], qvel[n], position, velocity, spin, frame, places, speeds)
+        segment_motion(body.masses, qpos[n], qvel[n], position, velocity, spin, frame, places, speeds)
         _momenta(body, spin, frame, places, speeds, com[n], com_velocity[n], momentum[n])
         arm = np.empty(3)
         for q in range(len(body.point)):
@@ -106,30 +106,6 @@ def _see(body, qpos, qvel, com, com_velocity, momentum, points, lowest):  # type
             s = body.end_segment[c]
             rotate(frame[s], body.end[c], arm)
             lowest[n, s] = min(lowest[n, s], position[s, 2] + arm[2] - body.radius[c])
-
-
-@njit
-def _segments(masses, qpos, qvel, position, velocity, spin, frame, places, speeds):  # type: ignore[no-untyped-def]
-    """Writes the motion of each segment's frame, and place and velocity (S, 3) of its centre of mass, of one state."""
-    arm, turn, turned = np.empty(3), np.empty(4), np.empty(4)
-    position[0], velocity[0] = qpos[:3], qvel[:3]
-    frame[0] = qpos[3:7]
-    rotate(frame[0], qvel[3:6], spin[0])
-    for s in range(len(masses.parent)):
-        if s > 0:
-            above = masses.parent[s]
-            rotate(frame[above], masses.offset[s], arm)
-            _carry(position[above], velocity[above], spin[above], arm, position[s], velocity[s])
-            frame[s], spin[s] = frame[above], spin[above]
-            for j in range(masses.first_hinge[s], masses.first_hinge[s + 1]):
-                rotate(frame[s], masses.axis[j], arm)
-                for k in range(3):
-                    spin[s, k] += qvel[6 + j] * arm[k]
-                axis_quaternion(masses.axis[j], qpos[7 + j], turn)
-                multiply(frame[s], turn, turned)
-                frame[s] = turned
-        rotate(frame[s], masses.com[s], arm)
-        _carry(position[s], velocity[s], spin[s], arm, places[s], speeds[s])
 
 
 @njit
@@ -157,12 +133,3 @@ def _momenta(body, spin, frame, places, speeds, com, com_velocity, momentum):  #
             arm_i, arm_j = places[s, i] - com[i], places[s, j] - com[j]
             speed_i, speed_j = speeds[s, i] - com_velocity[i], speeds[s, j] - com_velocity[j]
             momentum[k] += world[k] + mass[s] * (arm_i * speed_j - arm_j * speed_i)
-
-
-@njit
-def _carry(position, velocity, spin, arm, place, speed):  # type: ignore[no-untyped-def]
-    """Writes position and velocity (3,) of a point at `arm` (3,) from the origin of a moving frame."""
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        place[k] = position[k] + arm[k]
-        speed[k] = velocity[k] + spin[i] * arm[j] - spin[j] * arm[i]

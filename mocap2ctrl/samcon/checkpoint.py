@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mocap2ctrl.errors import GraphError
-from mocap2ctrl.files import write_arrays, write_json
+from mocap2ctrl.errors import ConfigError, GraphError
+from mocap2ctrl.files import write_json
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.guided import Iteration
-from mocap2ctrl.types import Array
 
 if TYPE_CHECKING:
     from mocap2ctrl.samcon.learn import LearnConfig
@@ -33,14 +28,12 @@ class Checkpoint:
         graph: with the latest policies.
         best: with those of the best iteration.
         history: of all iterations.
-        tuples: of each fragment the pairs (states (N, 18), actions (N, 11)) of the iterations that are remembered.
         core_s: processor seconds so far, see `Learned`.
     """
 
     graph: ControlGraph
     best: ControlGraph
     history: tuple[Iteration, ...]
-    tuples: Mapping[str, Sequence[tuple[Array, Array]]]
     core_s: tuple[float, ...]
 
 
@@ -57,26 +50,28 @@ class CheckpointFolder:
         """Writes a state, then removes the one before."""
         self.path.mkdir(parents=True, exist_ok=True)
         number = len(state.history)
-        names = {"graph": f"graph-{number}.json", "best": f"best-{number}.json", "tuples": f"tuples-{number}.npz"}
+        names = {"graph": f"graph-{number}.json", "best": f"best-{number}.json"}
         write_graph(state.graph, self.path / names["graph"])
         write_graph(state.best, self.path / names["best"])
-        fragments = list(state.tuples)
-        arrays = {
-            f"{fragments.index(name)}.{i}.{what}": values
-            for name, pairs in state.tuples.items()
-            for i, pair in enumerate(pairs)
-            for what, values in zip("sa", pair, strict=True)
-        }
-        write_arrays(self.path / names["tuples"], arrays)
-        counts = {name: len(pairs) for name, pairs in state.tuples.items()}
         history = [asdict(iteration) for iteration in state.history]
-        write_json(
-            self.path / STATE,
-            {"key": self._key, "files": names, "tuples": counts, "history": history, "core_s": state.core_s},
-        )
-        for file in self.path.iterdir():
-            if file.name not in (STATE, *names.values()):
+        write_json(self.path / STATE, {"key": self._key, "files": names, "history": history, "core_s": state.core_s})
+        for file in self._graphs():
+            if file.name not in names.values():
                 file.unlink()
+
+    def refuse(self) -> None:
+        """Whether nothing would be lost by beginning anew.
+
+        Raises:
+            ConfigError: an interrupted learning is there.
+        """
+        if (self.path / STATE).is_file():
+            raise ConfigError(
+                f"{self._output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew"
+            )
+
+    def _graphs(self) -> list[Path]:
+        return [file for kind in ("graph", "best") for file in self.path.glob(f"{kind}-*.json")]
 
     def load(self) -> Checkpoint:
         """The latest state.
@@ -91,11 +86,6 @@ class CheckpointFolder:
                     f"{self.path}: was begun with another graph or other options; give the same, or begin anew with --overwrite"
                 )
             files = {what: self.path / name for what, name in data["files"].items()}
-            with np.load(files["tuples"], allow_pickle=False) as arrays:
-                tuples = {
-                    name: [(arrays[f"{n}.{i}.s"], arrays[f"{n}.{i}.a"]) for i in range(count)]
-                    for n, (name, count) in enumerate(data["tuples"].items())
-                }
             history = tuple(Iteration(**entry) for entry in data["history"])
         except FileNotFoundError as error:
             raise GraphError(
@@ -103,12 +93,15 @@ class CheckpointFolder:
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise GraphError(f"{self.path}: is damaged ({error}); begin anew with --overwrite") from error
-        return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuples, tuple(data["core_s"]))
+        return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuple(data["core_s"]))
 
     def clear(self) -> None:
-        """Removes the folder, which is this program's own."""
-        if (self.path / STATE).is_file():
-            shutil.rmtree(self.path)
+        """Removes what this program has put there, and the folder if nothing else is in it."""
+        (self.path / STATE).unlink(missing_ok=True)
+        for file in self._graphs():
+            file.unlink()
+        if self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()
 
 
 def _key(graph: ControlGraph, config: LearnConfig) -> str:

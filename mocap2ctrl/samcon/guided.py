@@ -14,7 +14,7 @@ from mocap2ctrl.samcon.cost import TERMS, Cost
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import GrowingPushes, survival
-from mocap2ctrl.samcon.regression import LAMBDA, regress
+from mocap2ctrl.samcon.regression import regress
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
 from mocap2ctrl.samcon.walks import Step, first_fragments, learning_walk
@@ -24,38 +24,38 @@ from mocap2ctrl.types import Array
 
 @dataclass(frozen=True)
 class GuidedConfig:
-    """How feedback is learned. The defaults are the paper's, but for what its docstring calls ours.
+    """How feedback is learned. What is not the paper's is called ours; docs/learning.md says why.
 
     Attributes:
         iterations: of sampling and regression.
-        visits: least tuples of each fragment in an iteration; a fragment's mirror counts.
+        visits: least number of times that a fragment is sampled in an iteration; those of its mirror count.
         first_samples, samples: N_s in the first iteration and in the others. Ours: fewer than the paper's 1000 and 200.
+        lookahead: ours: a sample is judged by its own end (Eq. 20) and by those of this many fragments that the policies would
+            go on with.
         deviation_deg: σ_0, degrees.
-        noise_deg: σ_ε, degrees.
+        least_deviation_deg: ours: below which no σ of the sampling falls, degrees.
+        noise_deg: σ_ε, degrees. Ours: less than the paper's 3.
         push_n: ours: now and then all samples of a walk are pushed alike, for 0.2 s by |N(0, σ)| newtons; σ in the first iteration.
-            What all samples share, their selection cannot evade, as it does evade the noise.
         push_change: factor on σ after an iteration with few roll-backs, and its inverse after one with many.
         bearable: share of pushes that may end in a roll-back for them to be few.
         push_share: of the fragments with which a push begins.
         roll_back: fragments to go back on a failure.
-        runs, seconds: pushed and undisturbed runs that tell how good an iteration is, and when they end.
+        runs, seconds: pushed runs that tell how good an iteration is, a tenth as many undisturbed ones, and when they end.
     """
 
     iterations: int = 10
     visits: int = 60
     first_samples: int = 40
     samples: int = 24
+    lookahead: int = 5
     deviation_deg: float = 5.0
+    least_deviation_deg: float = 2.5
     noise_deg: float = 1.0
     push_n: float = 80.0
     push_change: float = 1.25
     bearable: float = 0.1
     push_share: float = 0.1
     roll_back: int = 30
-    lookahead: int = 5
-    ridge: float = LAMBDA
-    memory: int = 1
-    least_deviation_deg: float = 2.5
     runs: int = 20
     seconds: float = 120.0
 
@@ -113,13 +113,11 @@ class GuidedLearning:
         self._learned = tuple(name for name in graph.fragments if name not in frozen)
         self._pairs = mirror_pairs(graph, character)
         self.push_n = config.push_n
-        self.tuples: dict[str, list[tuple[Array, Array]]] = {name: [] for name in self._learned}
 
-    def restore(self, history: Sequence[Iteration], tuples: Mapping[str, Sequence[tuple[Array, Array]]]) -> None:
-        """Goes on after earlier iterations; `tuples` as it was after them."""
+    def restore(self, history: Sequence[Iteration]) -> None:
+        """Goes on after earlier iterations."""
         if history:
             self.push_n = history[-1].next_push_n
-        self.tuples.update({name: list(pairs) for name, pairs in tuples.items()})
 
     def iterate(self, number: int, progress: Callable[[str, float], None] = lambda what, share: None) -> Iteration:
         """Samples a walk with the policies of `graph`, replaces them by new ones, and tests these.
@@ -230,7 +228,4 @@ class GuidedLearning:
             actions += [mirrored_actions(a, self._sampler.actions) for _, a in other]
         if not states:
             raise GraphError(f"learning did not get as far as the fragment {name!r}; try more --samples")
-        self.tuples[name].append((np.concatenate(states), np.concatenate(actions)))
-        kept = self.tuples[name] = self.tuples[name][-self.config.memory :]
-        found = np.concatenate([s for s, _ in kept])
-        return regress(found, np.concatenate([a for _, a in kept]), self.config.ridge)
+        return regress(np.concatenate(states), np.concatenate(actions))

@@ -102,7 +102,7 @@ def learn(
         progress: is told how far it is.
 
     Raises:
-        ConfigError: `output` is there already.
+        ConfigError: `output`, or an interrupted learning of it, is there already.
         GraphError: nothing is to be learned, it cannot be, or what is resumed was another task.
     """
     frozen = [] if config.relearn else [name for name, f in graph.fragments.items() if f.policy is not None]
@@ -111,6 +111,8 @@ def learn(
     character = character_of(graph)
     folder = CheckpointFolder(output, graph, config)
     if not resume:
+        if not overwrite:
+            folder.refuse()
         refuse_existing(output, overwrite=overwrite)
         folder.clear()
     state = folder.load() if resume else None
@@ -125,10 +127,10 @@ def learn(
         if state is None:
             if not config.relearn:
                 graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
-            state = Checkpoint(graph, graph, (), {}, (time.process_time() - begun,))
+            state = Checkpoint(graph, graph, (), (time.process_time() - begun,))
             folder.save(state)
         learning = GuidedLearning(state.graph, character, rollouts, config.guided, config.seed, frozen)
-        learning.restore(state.history, state.tuples)
+        learning.restore(state.history)
         best, core_s = state.best, list(state.core_s)
         for number in range(len(history) + 1, total + 1):
             begun = time.process_time()
@@ -137,7 +139,7 @@ def learn(
             if best_of(history).number == number:
                 best = learning.graph
                 write_graph(_signed(best, config, history), output)
-            folder.save(Checkpoint(learning.graph, best, tuple(history), learning.tuples, tuple(core_s)))
+            folder.save(Checkpoint(learning.graph, best, tuple(history), tuple(core_s)))
             tell("iterations", 1.0, number)
     done = _signed(best, config, history)
     write_graph(done, output)

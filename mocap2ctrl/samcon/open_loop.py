@@ -88,7 +88,7 @@ def refine(
     visits = Counter(step.fragment for step in walk[: len(reached.actions)])
     missing = [name for name in walker.names if visits[name] < min(FEWEST, config.visits)]
     if missing:
-        stuck = walk[len(episode.actions)].fragment
+        stuck = missing[0] if episode.complete else walk[len(episode.actions)].fragment
         raise GraphError(
             f"open-loop sampling does not get through the fragment {stuck!r}: all of {config.samples} samples fall, again and "
             "again; try other gains (--gains stunts), or a motion that the body can do"

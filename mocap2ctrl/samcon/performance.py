@@ -116,8 +116,8 @@ def _advance(
     passed[group[stands]] += task.steps * PD_TIME_STEP_S
 
 
-class Performer:
-    """A learned graph at work. A context manager: leaving it ends its threads."""
+class Crowd:
+    """Many bodies on one learned graph. A context manager: leaving it ends its threads."""
 
     def __init__(self, graph: ControlGraph, *, threads: int = 1) -> None:
         """Starts the simulations of a graph's character."""

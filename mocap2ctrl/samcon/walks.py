@@ -19,16 +19,37 @@ class Step(NamedTuple):
 
 
 def first_fragments(graph: ControlGraph) -> tuple[str, ...]:
-    """Where walks may begin: fragments that none leads to, or else the first of all."""
+    """Where walks may begin, so that all can be reached: fragments that none leads to, and the first of each ring on its own."""
     led_to = {other for after in graph.successors.values() for other in after}
-    return tuple(name for name in graph.fragments if name not in led_to) or (next(iter(graph.fragments)),)
+    begins = [name for name in graph.fragments if name not in led_to]
+    reached = _reached(graph, begins)
+    for name in graph.fragments:
+        if name not in reached:
+            begins.append(name)
+            reached |= _reached(graph, [name])
+    return tuple(begins)
 
 
-def random_walk(graph: ControlGraph, rng: np.random.Generator) -> Iterator[Step]:
-    """An endless walk. At a fork the skill that was visited least is the likeliest to be next; at an end it begins anew."""
+def _reached(graph: ControlGraph, begins: Sequence[str]) -> set[str]:
+    """Names of the fragments that a walk can come to, where it begins included."""
+    reached: set[str] = set()
+    waiting = list(begins)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(graph.successors.get(name, ()))
+    return reached
+
+
+def random_walk(graph: ControlGraph, rng: np.random.Generator, begin: str | None = None) -> Iterator[Step]:
+    """An endless walk, from `begin` if given. At a fork the skill that was visited least is the likeliest to be next.
+
+    At an end it begins anew.
+    """
     visits: Counter[str] = Counter()
     begins = first_fragments(graph)
-    step = Step(_choose(graph, begins, visits, rng), True)
+    step = Step(begin or _choose(graph, begins, visits, rng), True)
     while True:
         visits[graph.fragments[step.fragment].skill] += 1
         yield step
@@ -48,13 +69,13 @@ def learning_walk(
 ) -> list[Step]:
     """A walk in which each of the fragments `learned` is visited at least `visits` times, or of `longest` fragments."""
     missing = dict.fromkeys(learned, visits)
-    walk = []
-    for step in random_walk(graph, rng):
-        walk.append(step)
-        if step.fragment in missing:
-            missing[step.fragment] -= 1
-            if missing[step.fragment] <= 0:
-                del missing[step.fragment]
-        if not missing or len(walk) >= longest:
-            return walk
+    walk: list[Step] = []
+    for begin in first_fragments(graph):
+        within = _reached(graph, [begin])
+        for step in random_walk(graph, rng, begin):
+            if len(walk) >= longest or not any(missing.get(name) for name in within):
+                break
+            walk.append(step)
+            if missing.get(step.fragment):
+                missing[step.fragment] -= 1
     return walk

@@ -51,14 +51,30 @@ def centre_of_mass_motion(masses, qpos, qvel, com, com_velocity):  # type: ignor
     """Writes the centre of mass (3,) in metres and its velocity (3,) in m/s, world, of coordinates (7 + J,) and (6 + J,)."""
     segments = len(masses.parent)
     position, velocity, spin = np.empty((segments, 3)), np.empty((segments, 3)), np.empty((segments, 3))
-    frame = np.empty((segments, 4))
-    position[0], velocity[0] = qpos[:3], qvel[:3]
-    frame[0] = qpos[3:7]
-    rotate(frame[0], qvel[3:6], spin[0])
-    arm, turn, turned = np.empty(3), np.empty(4), np.empty(4)
+    places, speeds, frame = np.empty((segments, 3)), np.empty((segments, 3)), np.empty((segments, 4))
+    segment_motion(masses, qpos, qvel, position, velocity, spin, frame, places, speeds)
     com[:] = 0.0
     com_velocity[:] = 0.0
     for s in range(segments):
+        for k in range(3):
+            com[k] += masses.mass[s] * places[s, k]
+            com_velocity[k] += masses.mass[s] * speeds[s, k]
+    com /= masses.mass.sum()
+    com_velocity /= masses.mass.sum()
+
+
+@njit
+def segment_motion(masses, qpos, qvel, position, velocity, spin, frame, places, speeds):  # type: ignore[no-untyped-def]
+    """Writes the motion of all segments, world.
+
+    Position, velocity and spin (S, 3) and orientation `frame` (S, 4) of their frames; place and speed (S, 3) of their centres
+    of mass.
+    """
+    arm, turn, turned = np.empty(3), np.empty(4), np.empty(4)
+    position[0], velocity[0] = qpos[:3], qvel[:3]
+    frame[0] = qpos[3:7]
+    rotate(frame[0], qvel[3:6], spin[0])
+    for s in range(len(masses.parent)):
         if s > 0:
             above = masses.parent[s]
             rotate(frame[above], masses.offset[s], arm)
@@ -72,13 +88,7 @@ def centre_of_mass_motion(masses, qpos, qvel, com, com_velocity):  # type: ignor
                 multiply(frame[s], turn, turned)
                 frame[s] = turned
         rotate(frame[s], masses.com[s], arm)
-        place, speed = np.empty(3), np.empty(3)
-        _carry(position[s], velocity[s], spin[s], arm, place, speed)
-        for k in range(3):
-            com[k] += masses.mass[s] * place[k]
-            com_velocity[k] += masses.mass[s] * speed[k]
-    com /= masses.mass.sum()
-    com_velocity /= masses.mass.sum()
+        _carry(position[s], velocity[s], spin[s], arm, places[s], speeds[s])
 
 
 @njit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 from conftest import Run
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.cli import learn
+from mocap2ctrl.cli.learn import _config
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph, FeedbackPolicy
 from mocap2ctrl.motion.clips import close_loop
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
+from mocap2ctrl.samcon.learn import LearnConfig
 
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
@@ -31,8 +35,17 @@ def graph(character: Character) -> ControlGraph:
     return replace(ring, fragments={name: replace(f, policy=nothing) for name, f in ring.fragments.items()})
 
 
+def tiny(options: argparse.Namespace) -> LearnConfig:
+    """What the options say, in seconds."""
+    config = _config(options)
+    return replace(config, guided=replace(config.guided, lookahead=1, push_n=0.0, runs=2, seconds=0.4, roll_back=4))
+
+
 @needs_clips
-def test_a_learned_graph_its_curve_and_what_is_said(graph: ControlGraph, run: Run, tmp_path: Path) -> None:
+def test_a_learned_graph_its_curve_and_what_is_said(
+    graph: ControlGraph, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learn, "_config", tiny)
     source, output = tmp_path / "graph.json", tmp_path / "learned.json"
     write_graph(graph, source)
     options = ("--relearn", "--iterations", "1", "--visits", "20", "--samples", "10", "--workers", "2")

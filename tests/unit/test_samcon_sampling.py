@@ -24,7 +24,7 @@ from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
 from mocap2ctrl.samcon.performance import GrowingPushes
 from mocap2ctrl.samcon.sampling import Sampler, SamplingConfig, resample, standing
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import learning_walk, random_walk
+from mocap2ctrl.samcon.walks import first_fragments, learning_walk, random_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array, MotionClip, SimState
 
@@ -94,6 +94,18 @@ def test_a_learning_walk_visits_all_often_enough(character: Character):
     walk = learning_walk(graph, list(graph.fragments), 20, 10_000, np.random.default_rng(2))
     counts = Counter(step.fragment for step in walk)
     assert min(counts[name] for name in graph.fragments) == 20
+
+
+def test_rings_that_no_edge_joins_are_all_walked(character: Character):
+    graph = random_graph(character)
+    rings = {f"{skill}/{i}": (f"{skill}/{(i + 1) % 3}",) for skill in ("walk", "run") for i in range(3)}
+    apart = replace(graph, successors=rings)
+    assert first_fragments(apart) == ("walk/0", "run/0")
+    walk = learning_walk(apart, list(rings), 5, 1000, np.random.default_rng(0))
+    assert [step.fragment for step in walk] == [f"{skill}/{i % 3}" for skill in ("walk", "run") for i in range(15)]
+    assert [i for i, step in enumerate(walk) if step.restart] == [0, 15]
+    only = learning_walk(apart, ["run/1"], 2, 1000, np.random.default_rng(0))
+    assert [step.fragment for step in only] == ["run/0", "run/1", "run/2", "run/0", "run/1"]
 
 
 # Pushes.
@@ -176,7 +188,7 @@ def test_a_ring_of_fragments_holds_the_loop(run_graph: ControlGraph, run_clip: M
 
 
 def course(graph: ControlGraph, character: Character, count: int, sampler: Sampler) -> list:
-    names = [f"run/{i % 8}" for i in range(count)]
+    names = [f"run/{i % len(graph.fragments)}" for i in range(count)]
     tasks = [task_of(graph.fragments[name], sampler.cost, sampler.actions, np.radians(5.0)) for name in names]
     return [replace(tasks[0], start=reference_snapshot(graph.fragments[names[0]], 0)), *tasks[1:]]
 
@@ -215,24 +227,24 @@ def test_the_path_is_what_its_actions_do(run_graph: ControlGraph, character: Cha
 
 
 @needs_clips
-def test_refined_targets_go_on_without_sampling_longer_than_the_motion_s_own(
-    run_graph: ControlGraph, character: Character
-):
+def test_refined_targets_are_followed_better_without_sampling_than_the_motion_s_own(character: Character):
+    clip = close_loop(load_motion("humanoid3d_walk", character).clip)
+    graph, _ = motion_graph(clip, character, skill="run", gains="locomotion")
     with PdRollouts(character) as rollouts:
-        config = OpenLoopConfig(rounds=3, visits=3, samples=100)
-        refined = refine(run_graph, character, rollouts, config, seed=1)
+        refined = refine(
+            graph, character, rollouts, OpenLoopConfig(rounds=2, round_visits=1, visits=2, samples=50), seed=1
+        )
         sampler = Sampler(rollouts, open_loop_actions(character), Cost(character))
         costs = []
-        for graph in (run_graph, refined):
-            tasks = course(graph, character, 5, sampler)
+        for followed in (graph, refined):
+            tasks = course(followed, character, 5, sampler)
             state, total = np.atleast_2d(tasks[0].start), 0.0
             for task in tasks:
                 state, _ = sampler.execute(state, task, np.zeros((1, 15)))
-                total += float(
-                    sampler.cost.terms(sampler.cost.ends(state), task.reference, np.zeros((1, 15)))[0, :2].sum()
-                )
+                terms = sampler.cost.terms(sampler.cost.ends(state), task.reference, np.zeros((1, 15)))
+                total += float(terms[0, :2].sum())
             costs.append(total)
-    assert mirror_pairs(refined, character) == mirror_pairs(run_graph, character)
+    assert mirror_pairs(refined, character) == mirror_pairs(graph, character)
     assert costs[1] < 0.7 * costs[0]
 
 

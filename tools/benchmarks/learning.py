@@ -16,7 +16,7 @@ from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, learn
-from mocap2ctrl.samcon.performance import Performer
+from mocap2ctrl.samcon.performance import Crowd
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def learning(options: argparse.Namespace) -> Iterator[Row]:
 def _rows(name: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
     case, threads = CASES[name], options.workers or os.cpu_count() or 1
     learned = _learned(name, case, seed, threads, options.quick)
-    with Performer(learned.graph, threads=threads) as performer:
-        calm = performer.survival(runs=1, seconds=60.0 * case.minutes, seed=seed)
-        pushed = performer.survival(
+    with Crowd(learned.graph, threads=threads) as crowd:
+        calm = crowd.survival(runs=1, seconds=60.0 * case.minutes, seed=seed)
+        pushed = crowd.survival(
             runs=QUICK_RUNS if options.quick else PUSHED_RUNS, seconds=LONGEST_S, seed=1000 + seed, pushed=True
         )
-    with Performer(learned.graph, threads=1) as performer:
+    with Crowd(learned.graph, threads=1) as crowd:
         begun = time.process_time()
-        simulated = float(performer.survival(runs=1, seconds=REAL_TIME_S, seed=seed)[0])
+        simulated = float(crowd.survival(runs=1, seconds=REAL_TIME_S, seed=seed)[0])
         factor = simulated / (time.process_time() - begun)
     for what, value, unit in (
         ("learning", sum(learned.core_s) / 60.0, "core-min"),
