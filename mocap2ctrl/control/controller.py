@@ -146,7 +146,7 @@ def compile_program(controllers: Sequence[Controller], character: Character, tim
         root_target=root_target_world(table(lambda s: s.target.root_rotation), headings),
         angle_target=table(lambda s: s.target.angles),
         root_alpha=alpha[..., 0].copy(),
-        alpha=alpha[..., character.hinge_group],
+        alpha=np.ascontiguousarray(alpha[..., character.hinge_group]),  # another layout is another type to numba
         balance=table(lambda s: s.balance),
         swing=np.array([SWINGS[s.swing] for s in first.states], dtype=np.int64),
         exit_kind=np.array([EXIT_KINDS[s.exit.kind] for s in first.states], dtype=np.int64),

@@ -33,13 +33,13 @@ class FallRule:
     def first_falls(
         self, engine: Engine, rollouts: Rollouts, frame_s: float, low_before: Flags | None = None
     ) -> tuple[Array, Flags]:
-        """When each of P simulations falls or diverges, (P,) seconds, infinite if it does not, and where its root is low.
+        """When each of P simulations falls or diverges, (P,) seconds, infinite if it does not; and where its root was low at last.
 
         Args:
             engine: that has simulated.
             rollouts: what came of it.
             frame_s: time between their frames.
-            low_before: (P, N) whether the root was low in the frames before, as an earlier piece has returned it.
+            low_before: (P, N) whether the root was low in the frames before, as the piece that ends where these begin returned it.
         """
         machines, frames = rollouts.qpos.shape[:2]
         times = np.asarray((rollouts.first_frame + np.arange(frames)) * frame_s, float)
@@ -55,7 +55,7 @@ class FallRule:
         lying = np.lib.stride_tricks.sliding_window_view(low, length, axis=1).all(axis=-1)
         fallen = touched | lost | lying
         first = np.where(fallen.any(axis=1), times[fallen.argmax(axis=1)], np.inf)
-        return first, low[:, low.shape[1] - (length - 1) :]
+        return first, low[:, -length:-1]  # without the last frame, which the next piece records again
 
 
 def fall_rule(capture: Capture) -> FallRule:

@@ -123,6 +123,8 @@ def push_test(
         raise ConfigError(
             f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive and less"
         )
+    if TORSO not in capture.character.segment_names:
+        raise ConfigError(f"the character has no segment {TORSO!r}, which push-test pushes")
     bodies = [placed(capture, environment, engine, torque_limit) for _ in range(max(workers, 1))]
     crew, controller = [body for body, _ in bodies], bodies[0][1]
     rule = fall_rule(capture)

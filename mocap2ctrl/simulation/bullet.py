@@ -31,6 +31,7 @@ from mocap2ctrl.character.kinematics import points_world, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import njit
 from mocap2ctrl.errors import EngineError
+from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.compiled_rotations import rotate
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import LEFT, PD_TIME_STEP_S, RIGHT, TIME_STEP_S, FootContacts, Servo
@@ -126,6 +127,7 @@ class BulletEngine:
             self._world, self._ground, self._body = _load_world(self._laden, environment, self.time_step_s)
         weakref.finalize(self, _disconnect, self._world)
         self._moving = [(body, s) for body, s in self._ground.items() if s.velocity.any()]
+        self._base_axes = _wxyz(_base_axes(self._body, self._world)) if self._laden.segments[0].products.any() else None
         self._side_of_link = self._sides()
         self.set_servo(None)
 
@@ -239,6 +241,8 @@ class BulletEngine:
         """One step of Bullet with joint torques (J,) from outside, and what comes of it."""
         world, body = self._world, self._body
         _base_of_coordinates(self._qpos, self._qvel, self._base_com, self._base)
+        if self._base_axes is not None:
+            self._base[3:7] = _xyzw(rotations.multiply(_wxyz(self._base[3:7]), self._base_axes))
         base = self._base.tolist()
         pybullet.resetBasePositionAndOrientation(body, base[:3], base[3:7], physicsClientId=world)
         pybullet.resetBaseVelocity(body, base[7:10], base[10:], physicsClientId=world)
@@ -250,6 +254,8 @@ class BulletEngine:
         position, orientation = pybullet.getBasePositionAndOrientation(body, physicsClientId=world)
         velocity, spin = pybullet.getBaseVelocity(body, physicsClientId=world)
         self._base[:] = position + orientation + velocity + spin
+        if self._base_axes is not None:
+            self._base[3:7] = _xyzw(rotations.multiply(_wxyz(self._base[3:7]), rotations.conjugate(self._base_axes)))
         joints = pybullet.getJointStates(body, self._hinges, physicsClientId=world)
         self._qpos[7:], self._qvel[ROOT_DOFS:] = [j[0] for j in joints], [j[1] for j in joints]
         self._servo_torques[:] = [j[3] for j in joints] if self._velocities is not None else 0.0
@@ -398,6 +404,19 @@ def _set_dynamics(body: int, link: int, friction: float, here: dict[str, Any]) -
     pybullet.changeDynamics(body, link, linearDamping=0.0, angularDamping=0.0, **here)
     pybullet.changeDynamics(body, link, maxJointVelocity=MAX_VELOCITY, **here)
     pybullet.changeDynamics(body, link, activationState=pybullet.ACTIVATION_STATE_DISABLE_SLEEPING, **here)
+
+
+def _base_axes(body: int, world: int) -> Array:
+    """(4,) xyzw: the root's principal axes, whose orientation is the root's to Bullet; turned only by what the root carries."""
+    return np.array(pybullet.getDynamicsInfo(body, BASE, physicsClientId=world)[4])
+
+
+def _wxyz(xyzw: Array) -> Array:
+    return np.roll(xyzw, 1)
+
+
+def _xyzw(wxyz: Array) -> Array:
+    return np.roll(wxyz, -1)
 
 
 def _disconnect(world: int) -> None:

@@ -76,6 +76,9 @@ class Belt:
     start_m: float = 0.0
     length_m: float | None = None
 
+    def __post_init__(self) -> None:
+        _as_tuples(self, "velocity_m_s")
+
 
 @dataclass(frozen=True)
 class Sway:
@@ -88,6 +91,9 @@ class Sway:
 
     travel_m: Vector
     period_s: float
+
+    def __post_init__(self) -> None:
+        _as_tuples(self, "travel_m")
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,15 @@ class Load:
     from_m: Vector
     to_m: Vector
     radius_m: float
+
+    def __post_init__(self) -> None:
+        _as_tuples(self, "from_m", "to_m")
+
+
+def _as_tuples(value: object, *names: str) -> None:
+    """Makes arrays and lists of numbers tuples, so that environments can be compared and kept."""
+    for name in names:
+        object.__setattr__(value, name, tuple(float(v) for v in getattr(value, name)))
 
 
 @dataclass(frozen=True)
@@ -153,6 +168,8 @@ class Environment:
     heading: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("curbs", "loads"):  # lists, too: what is frozen can be a key
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.gravity_m_s2 > 0.0:
             raise ConfigError(
                 f"environment {self.name!r} has gravity_m_s2 = {self.gravity_m_s2:g}; it must be positive"

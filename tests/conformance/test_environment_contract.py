@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from subjects import Subject
 
-from mocap2ctrl.character.kinematics import segment_frames
+from mocap2ctrl.character.kinematics import points_world, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts, run, single_state_program, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine
-from mocap2ctrl.simulation.environment import Belt, Curb, Environment, Load, Slope, Stairs, Sway
+from mocap2ctrl.simulation.environment import Belt, Curb, Environment, Load, Slope, Stairs, Sway, laden
 from mocap2ctrl.simulation.terrain import lowest_clearances, surfaces, sway_at
 from mocap2ctrl.types import Array, Pose, SimState
 
@@ -105,6 +105,40 @@ def test_what_is_carried_adds_its_weight_to_the_ground_forces(
     np.testing.assert_allclose(loads[1] - loads[0], 13.0 * G, rtol=0.1)
 
 
+@pytest.mark.parametrize("segment", ["pelvis", "chest"])
+def test_a_body_that_tumbles_with_a_slanted_load_keeps_its_angular_momentum(
+    subject: Subject, character: Character, segment: str
+):
+    load = Load(segment, 9.0, (0.1, 0.0, 0.05), (0.3, 0.2, 0.4), 0.06)
+    engine = subject.make(character, torque_scale=10.0, servo=True, environment=Environment(loads=(load,)))
+    spin = np.array([2.0, -1.0, 3.0])
+    pose = Pose([0.0, 0.0, 50.0], [1, 0, 0, 0], np.zeros(35))
+    engine.reset(SimState(pose, np.zeros(3), spin, np.zeros(35)))
+    both = laden(character, (load,))
+    before = _angular_momentum(both, engine.state())
+    for _ in range(60):
+        engine.set_servo(np.zeros(35))
+        engine.step()
+    after = _angular_momentum(both, engine.state())
+    assert np.linalg.norm(after - before) < 0.03 * np.linalg.norm(before)
+    bare = _angular_momentum(character, SimState(pose, np.zeros(3), spin, np.zeros(35)))
+    assert np.linalg.norm(before - bare) > 0.05 * np.linalg.norm(before)  # the load matters
+
+
+def _angular_momentum(body: Character, state: SimState) -> Array:
+    """(3,) of a stiff body about its centre of mass, from its description."""
+    pose, spin = state.pose, state.root_angular_velocity
+    places, turns = segment_frames(body, pose.root_position, pose.root_orientation, pose.angles)
+    mass = np.array([s.mass for s in body.segments])
+    centres = points_world(places, turns, np.arange(len(mass)), np.array([s.com for s in body.segments]))
+    arms = centres - mass @ centres / mass.sum()
+    total = np.zeros((3, 3))
+    for m, arm, turn, segment in zip(mass, arms, turns, body.segments, strict=True):
+        axes = rotations.to_matrix(turn)
+        total += axes @ segment.inertia_tensor @ axes.T + m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return total @ spin
+
+
 def test_nothing_holds_horizontally_on_ice(subject: Subject, character: Character):
     ice = Environment(friction_divisor=2000.0)
     engine = subject.make(character, torque_scale=10.0, servo=True, environment=ice)
@@ -187,3 +221,18 @@ def test_pieces_make_the_same_bits_as_the_whole(
     rest = run(engine, program, half.final, 70)
     np.testing.assert_array_equal(rest.qpos[0], whole.qpos[0, 33:])
     np.testing.assert_array_equal(rest.final, whole.final)
+
+
+def test_walking_on_a_belt_is_walking_on_ground_that_moves(
+    subject: Subject, character: Character, stepping: Controller
+):
+    """Galileo: a controller on a belt that takes the body along does what it does on the ground at rest."""
+    velocity, start = np.array([0.7, -0.2, 0.0]), stepping.start
+    moving = SimState(start.pose, start.root_velocity + velocity, start.root_angular_velocity, start.joint_velocities)
+    program = compile_program([stepping], character, TIME_STEP_S)
+    still = run(subject.make(character, servo=True), program, start_vector(start), 60)
+    belt = subject.make(character, servo=True, environment=Environment(belt=Belt((0.7, -0.2))))
+    carried = run(belt, program, start_vector(moving), 60)
+    there = carried.qpos[0, :, :3] - np.arange(61)[:, None] * TIME_STEP_S * velocity
+    np.testing.assert_allclose(there, still.qpos[0, :, :3], atol=1e-3)
+    assert np.ptp(still.qpos[0, :, 2]) > 0.005

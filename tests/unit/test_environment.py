@@ -10,8 +10,6 @@ import pytest
 
 from mocap2ctrl.character.kinematics import lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.closed_loop import run, start_vector
-from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.errors import ConfigError, EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.choose import has_bullet, make_engine
@@ -169,6 +167,17 @@ def test_a_load_on_nothing_is_refused(character: Character):
         MujocoEngine(character, environment=Environment(loads=(Load("tail", 1.0, (0, 0, 0), (0, 0, 0), 0.1),)))
 
 
+def test_environments_from_arrays_and_lists_are_values(character: Character):
+    load = Load("head", 1.0, np.zeros(3), [0, 0, 0.1], 0.05)  # type: ignore[arg-type]
+    place = Environment(loads=[load], belt=Belt(np.array([1.0, 0.0])))  # type: ignore[arg-type]
+    same = Environment(loads=(Load("head", 1.0, (0, 0, 0), (0, 0, 0.1), 0.05),), belt=Belt((1, 0)))
+    assert place == same
+    assert surfaces(place) is surfaces(same)
+    assert laden(character, place.loads) is laden(character, same.loads)
+    with pytest.raises(ConfigError, match="gravity_m_s2 = 0; it must be positive"):
+        Environment(gravity_m_s2=0.0)
+
+
 def test_heights_of_slopes_stairs_and_curbs():
     ahead = np.array([[-1.0, 0.3], [0.7, 0.0], [2.0, -0.4]])
     whole = surfaces(Environment(slope=Slope(10.0)))
@@ -236,19 +245,6 @@ def test_soft_ground_swings_as_a_spring_and_damper(character: Character, mass: f
 def test_bullet_refuses_soft_ground_in_one_line(character: Character):
     with pytest.raises(EngineError, match="engine 'bullet' has no soft ground; choose 'mujoco' for it"):
         make_engine("bullet", character, environment=load_environment("trampoline"))
-
-
-def test_walking_on_a_belt_is_walking_on_ground_that_moves(character: Character, stepping: Controller):
-    """Galileo: a controller on a belt that takes the body along does what it does on the ground at rest."""
-    velocity = np.array([0.7, -0.2, 0.0])
-    belt = MujocoEngine(character, environment=Environment(belt=Belt((0.7, -0.2))))
-    start = stepping.start
-    moving = SimState(start.pose, start.root_velocity + velocity, start.root_angular_velocity, start.joint_velocities)
-    program = compile_program([stepping], character, TIME_STEP_S)
-    still = run(MujocoEngine(character), program, start_vector(start), 60)
-    carried = run(belt, program, start_vector(moving), 60)
-    there = carried.qpos[0, :, :3] - np.arange(61)[:, None] * TIME_STEP_S * velocity
-    np.testing.assert_allclose(there, still.qpos[0, :, :3], atol=1e-4)
 
 
 def test_every_example_in_the_documentation_loads(tmp_path: Path):

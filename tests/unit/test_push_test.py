@@ -185,9 +185,9 @@ def test_a_fall_is_low_for_a_while_or_a_touch(engine: MujocoEngine, stander: Sta
     none, low = rule.first_falls(engine, cut, 1 / 30)
     assert none[0] == np.inf
     later = replace(
-        halves[1], first_frame=5, positions=rollouts.positions[:, 10:], orientations=rollouts.orientations[:, 10:]
+        halves[1], first_frame=4, positions=rollouts.positions[:, 10:], orientations=rollouts.orientations[:, 10:]
     )
-    assert rule.first_falls(engine, later, 1 / 30, low)[0][0] == pytest.approx(8 / 30)  # 5 before and 4 here
+    assert rule.first_falls(engine, later, 1 / 30, low)[0][0] == pytest.approx(8 / 30)  # low from 0 to 8; 4 is in both
     every = FallRule(np.arange(len(stander.character.segments)), 0.0)
     assert every.first_falls(engine, rollouts, 1 / 30)[0][0] == 0.0  # feet touch
 
