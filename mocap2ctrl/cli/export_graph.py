@@ -69,7 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="how near skills must be for a transition: root mean square of joints' distances (default: 0.35)",
     )
-    ways.add_argument("--blend", type=number(0.05, 5.0), metavar="S", help="length of a transition (default: 0.3)")
+    ways.add_argument(
+        "--blend",
+        type=number(0.05, 5.0),
+        metavar="S",
+        help="length of a transition, more where speeds differ (default: 0.3)",
+    )
     parser.add_argument("--no-plots", action="store_true", help="leave FILE.png and FILE.distances.png out")
     add_json(parser)
 

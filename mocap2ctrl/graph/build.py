@@ -8,14 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from mocap2ctrl.character.kinematics import evaluation_points, segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
-from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.blend import blended
 from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.core import Core, find_core
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
-from mocap2ctrl.graph.near import alignment
 from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, stretches, transition_states
 from mocap2ctrl.graph.skills import Frames, Skill
 from mocap2ctrl.graph.symmetry import mirrored
@@ -106,7 +104,10 @@ def build_graph(
         (source, leave), (target, enter) = (
             _end(parts[skill], transitions, way, skill) for skill in (way.source, way.target)
         )
-        chain = _blended(name, source, leave, target, enter, way.blend_s, character, piece_s, lead_s)
+        division = cut(way.blend_s, piece_s)
+        ends = source.skill, source.states_s[leave], target.skill, target.states_s[enter]
+        frames = blended(*ends, way.blend_s, division.count * division.steps)
+        chain = fragments_of(name, frames, division, 0, lead_s)
         _add(chain, fragments, edges)
         edges += [(a, chain[0].name) for a in source.ends(leave)] + [(chain[-1].name, b) for b in target.begins(enter)]
     return _walkable(fragments, edges, character, gains, one_way, provenance or {})
@@ -135,8 +136,7 @@ def _wanted(skill: Skill, transitions: Sequence[Transition]) -> list[tuple[Trans
         if way.source == skill.name:
             wanted.append((way, way.leave_s))
         if way.target == skill.name:
-            entered = way.enter_s + way.blend_s
-            wanted.append((way, entered % skill.duration_s if skill.cyclic else entered))
+            wanted.append((way, way.arrive_s))
     return wanted
 
 
@@ -165,47 +165,6 @@ def _end(
     """The skill that a transition leaves, or enters, and the transition state there."""
     ways = [other for other, _ in _wanted(part[0].skill, transitions)]
     return part[0], part[1][next(i for i, other in enumerate(ways) if other is way)]
-
-
-def _blended(
-    name: str,
-    source: _CutSkill,
-    leave: int,
-    target: _CutSkill,
-    enter: int,
-    blend_s: float,
-    character: Character,
-    piece_s: float,
-    lead_s: Array,
-) -> Chain:
-    """The first skill, from the state `leave` on, turning into the second, which arrives at its state `enter`.
-
-    Kovar et al. 2002, §3.3: the second is laid on the first, and its share grows as a cubic with level ends.
-    """
-    division = cut(blend_s, piece_s)
-    passed_s = np.linspace(0.0, blend_s, division.count * division.steps + 1)
-    ours = source.skill.at(source.states_s[leave] + passed_s)
-    theirs = target.skill.at(target.states_s[enter] - blend_s + passed_s)
-    theirs = _laid_on(ours, theirs, character)
-    u = passed_s / blend_s
-    share = (3.0 - 2.0 * u) * u * u
-    mix = share[:, None]
-    frames = (
-        (1.0 - mix) * ours[0] + mix * theirs[0],
-        rotations.continuous(rotations.normalise(rotations.slerp(ours[1], theirs[1], share))),
-        (1.0 - mix) * ours[2] + mix * theirs[2],
-    )
-    return fragments_of(name, frames, division, 0, lead_s)
-
-
-def _laid_on(ours: Frames, theirs: Frames, character: Character) -> Frames:
-    """The second motion turned about the vertical and moved along the ground so that it is nearest the first."""
-    a, b = (
-        evaluation_points(character, *segment_frames(character, *frames)).reshape(-1, 3) for frames in (ours, theirs)
-    )
-    angle, shift = alignment(a, b)
-    turn = rotations.yaw(angle)
-    return rotations.rotate(turn, theirs[0]) + shift, rotations.multiply(turn, theirs[1]), theirs[2]
 
 
 def _walkable(

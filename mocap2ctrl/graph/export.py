@@ -16,10 +16,10 @@ from mocap2ctrl.graph.transitions import (
     NEAR_M,
     Nearness,
     Transition,
-    blend_length,
     given,
     nearness,
     proposed,
+    window_length,
 )
 
 
@@ -36,7 +36,7 @@ class GraphOptions:
         transitions: moments of two skills each, `("walk:0.5", "run:0.2")`.
         propose: whether transitions are proposed where skills are near.
         within_m: how near.
-        blend_s: length of a transition.
+        blend_s: length of a transition; longer where speeds ask for it.
         gains: name of the PD gain set.
     """
 
@@ -100,12 +100,12 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     refuse_unknown("--symmetric", options.symmetric, names)
     refuse_unknown("--rising", options.rising, names)
     skills = tuple(symmetrised(s, character) if s.name in options.symmetric else s for s in skills)
-    blend_s = blend_length(skills, options.blend_s)
-    near = nearness(skills, character, blend_s) if len(skills) > 1 else None
-    ways = tuple(given({s.name: s for s in skills}, character, ends, blend_s) for ends in options.transitions)
+    window_s = window_length(skills, options.blend_s)
+    near = nearness(skills, character, window_s) if len(skills) > 1 else None
+    ways = tuple(given({s.name: s for s in skills}, character, ends, window_s) for ends in options.transitions)
     if near is not None and options.propose:
         known = {(way.source, way.target) for way in ways}
-        found = proposed(skills, near, blend_s, options.within_m)
+        found = proposed(skills, near, window_s, options.within_m)
         ways += tuple(
             way for way in found if (way.source, way.target) not in known and way.target not in options.rising
         )

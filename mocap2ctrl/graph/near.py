@@ -1,4 +1,4 @@
-"""How near two moments of motion are, and how one motion is laid on another: the point clouds of Kovar et al. 2002.
+"""How near two moments of motion are: the point clouds of Kovar et al. 2002.
 
 Kovar, Gleicher and Pighin, Motion Graphs, §3.1: around each moment a cloud of points of the body in the frames of a window, so that
 velocities count as well as poses; two clouds are as far from each other as the weighted squares of their points' distances, after
@@ -38,14 +38,6 @@ def cloud_distances(a: Array, b: Array) -> Array:
     level = level - 2.0 * np.abs(ours @ theirs.conj().T)
     upright = np.sum(a[..., 2] ** 2, axis=1)[:, None] + np.sum(b[..., 2] ** 2, axis=1) - 2.0 * a[..., 2] @ b[..., 2].T
     return np.asarray(np.sqrt(np.maximum(level + upright, 0.0) / a.shape[1]))
-
-
-def alignment(a: Array, b: Array) -> tuple[float, Array]:
-    """The turn about the vertical, in radians, and then the shift (3,) along the ground that lay the cloud b (N, 3) on a."""
-    turn = complex(np.sum(_on_ground(a) * _on_ground(b).conj()))
-    turn = turn / abs(turn) if abs(turn) > 0.0 else 1.0
-    middle = complex(*a[:, :2].mean(axis=0)) - turn * complex(*b[:, :2].mean(axis=0))
-    return float(np.angle(turn)), np.array([middle.real, middle.imag, 0.0])
 
 
 def _on_ground(points: Array) -> npt.NDArray[np.complex128]:

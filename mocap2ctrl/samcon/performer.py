@@ -14,12 +14,11 @@ from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, Control
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.samcon.body import body_of
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates, snapshot_features
+from mocap2ctrl.samcon.sampling import LARGEST_RAD
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.types import Array
 
-LARGEST_RAD = 1.5
-"""No offset of a target goes beyond this, in learning or here."""
 FALLEN_RAD = 2.0
 """Length of an action vector by which a fall is told (§6.2: a fixed threshold)."""
 RAGDOLL = "ragdoll"

@@ -19,7 +19,8 @@ from mocap2ctrl.fit.capture import make_folder
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph
 from mocap2ctrl.samcon.body import POINTS, body_of
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates
-from mocap2ctrl.samcon.performer import FALLEN_RAD, LARGEST_RAD
+from mocap2ctrl.samcon.performer import FALLEN_RAD
+from mocap2ctrl.samcon.sampling import LARGEST_RAD
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mjcf import build_mjcf

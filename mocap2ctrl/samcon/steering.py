@@ -19,12 +19,11 @@ from mocap2ctrl.samcon.run import GraphRun, run_graph
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array
 
-GENTLE_N = 10.0
+GENTLE_N = (10.0, 5.0, 2.5)
+"""Pushes that are tried: the first that is stood on both sides is recorded."""
 BEGIN_S, END_S = 1.5, 6.0
 """Of what is recorded."""
-BEFORE_FALL_S = 1.0
-"""What is not recorded before a fall."""
-SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)
+SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1)
 TRIED_S = 10.0
 """How long a skill must stand full turns to both sides for its actions to be used, and the shares of them that are tried."""
 
@@ -45,9 +44,9 @@ class Steering:
 def record_steering(graph: ControlGraph, character: Character) -> Steering:
     """Steering of all learned cycles of a graph.
 
-    An action is half the difference of the mean ones under a push of 10 N on the chest to the left and to the right, or the largest
-    share of it under which the skill stands full turns. Which side that is, is tried: what withstands a push to the left may well
-    turn to the right without it.
+    An action is half the difference of the mean ones under a steady push of 10 N on the chest to the left and to the right, of 5 or
+    2.5 N where that is not stood; or the largest share of it under which the skill stands full turns. Which side that is, is tried:
+    what withstands a push to the left may well turn to the right without it.
     """
     actions: dict[str, Array] = {}
     rates: dict[str, float] = {}
@@ -56,7 +55,7 @@ def record_steering(graph: ControlGraph, character: Character) -> Steering:
         cycle = names[0] in graph.successors[names[-1]]
         if cycle and all(graph.fragments[name].policy is not None for name in names):
             recorded = _recorded(graph, character, skill)
-            stood = _largest_that_stands(graph, character, skill, recorded)
+            stood = _largest_that_stands(graph, character, skill, recorded) if recorded else None
             if stood is not None:
                 share, rate = stood
                 actions |= {name: share * np.sign(rate) * action for name, action in recorded.items()}
@@ -91,8 +90,12 @@ def _largest_that_stands(
 
 
 def _recorded(graph: ControlGraph, character: Character, skill: str) -> dict[str, Array]:
-    left, right = (_mean_actions(_pushed(graph, character, skill, force)) for force in (GENTLE_N, -GENTLE_N))
-    return {name: 0.5 * (left[name] - right[name]) for name in left.keys() & right.keys()}
+    for force in GENTLE_N:
+        runs = [_pushed(graph, character, skill, side * force) for side in (1.0, -1.0)]
+        if all(done.fell_at_s is None for done in runs):
+            left, right = (_mean_actions(done) for done in runs)
+            return {name: 0.5 * (left[name] - right[name]) for name in left.keys() & right.keys()}
+    return {}
 
 
 def _pushed(graph: ControlGraph, character: Character, skill: str, force_n: float) -> GraphRun:
@@ -105,16 +108,15 @@ def _pushed(graph: ControlGraph, character: Character, skill: str, force_n: floa
 
 
 def _turned(done: GraphRun) -> float:
-    """Change of heading up to a fall, radians."""
+    """Change of heading, radians."""
     headings = np.unwrap(rotations.heading(done.clip.root_orientation))
-    end = len(headings) if done.fell_at_s is None else max(1, round((done.fell_at_s - BEFORE_FALL_S) * done.clip.fps))
-    return float(headings[end - 1] - headings[0])
+    return float(headings[-1] - headings[0])
 
 
 def _mean_actions(done: GraphRun) -> dict[str, Array]:
-    end_s = END_S if done.fell_at_s is None else done.fell_at_s - BEFORE_FALL_S
+    """Of each fragment, from `BEGIN_S` on."""
     taken: dict[str, list[Array]] = {}
     for entry in done.performed:
-        if BEGIN_S <= entry.at_s < end_s:
+        if entry.at_s >= BEGIN_S:
             taken.setdefault(entry.fragment, []).append(entry.action)
     return {name: np.mean(actions, axis=0) for name, actions in taken.items()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from conftest import Run
+from graphs import two_skills
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.graph.build import build_graph
@@ -16,14 +16,11 @@ from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.transitions import Transition
 from mocap2ctrl.motion.npz import read_motion
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit"))
-from graphs import two_skills
-
 
 @pytest.fixture
 def graph(tmp_path: Path, character: Character) -> Path:
     """A walk and a run, never learned."""
-    ways = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
+    ways = (Transition("walk", 0.3, "run", 0.1, 0.4, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.8, 0.3, 0.0))
     path = tmp_path / "graph.json"
     write_graph(build_graph(two_skills(character), ways, character).graph, path)
     return path

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from graphs import random_graph
 from mutations import survive
 
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.errors import GraphError, MotionFileError
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "unit"))
-from graphs import random_graph
 
 
 def test_mutants(tmp_path: Path) -> None:

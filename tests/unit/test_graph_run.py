@@ -28,7 +28,7 @@ from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, MotionClip
 
-WAYS = (Transition("walk", 0.3, "run", 0.1, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.3, 0.0))
+WAYS = (Transition("walk", 0.3, "run", 0.1, 0.4, 0.3, 0.0), Transition("run", 0.1, "walk", 0.5, 0.8, 0.3, 0.0))
 
 
 @pytest.fixture(scope="module")
