@@ -79,6 +79,8 @@ def main() -> None:
     parser.add_argument("--view", action="store_true", help="show it in MuJoCo's viewer")
     parser.add_argument("-o", "--output", type=Path, help="write the trajectory to this .npy file")
     options = parser.parse_args()
+    if not (options.folder / "policy.npz").is_file():
+        parser.error(f"{options.folder}: holds no policy.npz; mocap2ctrl export-policy writes one")
     frames = play(options.folder, options.seconds, view=options.view)
     if options.output:
         np.save(options.output, frames)

@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Makes the graph, and writes it with its pictures."""
+    from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.files import refuse_existing, write_bytes
     from mocap2ctrl.fit.capture import check_place, make_folder
     from mocap2ctrl.graph.export import export_graph
@@ -89,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.report.graph import plot_distances, plot_graph
 
     path = Path(options.output)
+    if path.suffix != ".json":
+        raise ConfigError(f"-o {path}: a graph's name ends in .json")
     plots = [] if options.no_plots else [path.with_suffix(".png"), path.with_suffix(".distances.png")]
     check_place(path.parent)
     refuse_existing(path, *plots, overwrite=options.overwrite)

@@ -71,12 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reads, learns, writes the graph and its learning curve."""
     from mocap2ctrl.files import write_bytes
+    from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.report.learning import plot_learning
     from mocap2ctrl.samcon.learn import learn
 
     output = Path(options.output)
     if output.suffix != ".json":
         raise ConfigError(f"-o {output}: a learned graph's name ends in .json")
+    plot = output.with_suffix(".png")
+    check_place(output.parent)
     graph = _graph(options)
     with LearningDisplay() as display:
         learned = learn(
@@ -86,9 +89,9 @@ def run(options: argparse.Namespace) -> int:
             threads=options.workers or os.cpu_count() or 1,
             resume=options.resume,
             overwrite=options.overwrite,
+            beside=(plot,),
             progress=display.progress,
         )
-    plot = output.with_suffix(".png")
     write_bytes(plot, plot_learning(learned.history))
     best = learned.best
     if options.json:

@@ -11,7 +11,7 @@ from mocap2ctrl.cli.simulate_graph import add_graph_arguments, is_graph
 from mocap2ctrl.cli.simulate_graph import run as run_graph
 
 if TYPE_CHECKING:
-    from mocap2ctrl.fit.capture import Capture
+    from mocap2ctrl.character.model import Character
     from mocap2ctrl.simulation.pushes import Push
 
 PUSH_AT_S, PUSH_FOR_S = 0.5, 0.4
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         raise CaptureError(f"{folder}: is a capture, whose own motion and video would be lost; choose another -o")
     wanted = check_outputs(options.motion, overwrite=options.overwrite, option="--motion") if options.motion else ()
     seconds = options.seconds or capture.reference.duration_s
-    pushes = _pushes(options, capture, seconds)
+    pushes = pushes_of(options, capture.character, seconds)
     replay = api.simulate(
         capture,
         seconds,
@@ -158,7 +158,12 @@ def _push_times(options: argparse.Namespace) -> tuple[float, float]:
     )
 
 
-def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tuple[Push, ...]:
+def pushes_of(options: argparse.Namespace, character: Character, seconds: float) -> tuple[Push, ...]:
+    """What `--push` and its companions say, of a simulation of some seconds.
+
+    Raises:
+        ConfigError: nothing would be felt of it, or one push would overlap the next.
+    """
     import numpy as np
 
     from mocap2ctrl.errors import ConfigError
@@ -172,7 +177,7 @@ def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tu
             f"the push at {at_s:g} s would come after the end: {seconds:.2f} s are simulated; give an earlier --push-at, or "
             "more --seconds"
         )
-    chest = capture.character.segment_index("chest")
+    chest = character.segment_index("chest")
     every_s = np.inf if options.push_every is None else options.push_every
     if every_s < for_s:
         raise ConfigError(
@@ -181,15 +186,20 @@ def _pushes(options: argparse.Namespace, capture: Capture, seconds: float) -> tu
     return (Push(chest, np.array(options.push), at_s, for_s, every_s),)
 
 
+def push_label(options: argparse.Namespace) -> str:
+    """`--push` and its companions in a folder's name, so that no simulation replaces another."""
+    force = "_".join(f"{v:g}" for v in options.push)
+    at_s, for_s = _push_times(options)
+    again = f"_every_{options.push_every:g}s" if options.push_every else ""
+    return f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}"
+
+
 def _label(options: argparse.Namespace) -> str:
     parts = []
     if options.seconds:
         parts.append(f"{options.seconds:g}s")
     if options.push:
-        force = "_".join(f"{v:g}" for v in options.push)
-        at_s, for_s = _push_times(options)
-        again = f"_every_{options.push_every:g}s" if options.push_every else ""
-        parts.append(f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}")
+        parts.append(push_label(options))
     if options.environment:
         parts.append(Path(options.environment).stem)
     if options.torque_limit:

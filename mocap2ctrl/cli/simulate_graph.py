@@ -89,13 +89,14 @@ def _simulated(
     options: argparse.Namespace, graph: ControlGraph, character: Character
 ) -> tuple[tuple[GraphRun, ...], tuple[Push, ...]]:
     """What each character does, and the pushes on the first one."""
+    from mocap2ctrl.cli.simulate import pushes_of
     from mocap2ctrl.graph.planning import GoalPlanner
     from mocap2ctrl.samcon.run import run_graph
     from mocap2ctrl.samcon.steering import record_steering
 
     seconds, places = options.seconds or SECONDS, _circle(options.characters or 1)
     planners, environment = _planners(options, graph, places), _environment(options, len(places))
-    pushes, steering = _pushes(options, character, seconds), None
+    pushes, steering = pushes_of(options, character, seconds), None
     if any(isinstance(planner, GoalPlanner) for planner in planners):
         steering = record_steering(graph, character)
         _note_steering(steering)
@@ -247,32 +248,16 @@ def _circle(count: int) -> list[Place]:
     return [Place(float(radius * np.cos(a)), float(radius * np.sin(a)), float(a + np.pi)) for a in angles]
 
 
-def _pushes(options: argparse.Namespace, character: Character, seconds: float) -> tuple[Push, ...]:
-    import numpy as np
-
-    from mocap2ctrl.cli.simulate import PUSH_AT_S, PUSH_FOR_S
-    from mocap2ctrl.errors import ConfigError
-    from mocap2ctrl.simulation.pushes import Push
-
-    if options.push is None:
-        return ()
-    at_s = PUSH_AT_S if options.push_at is None else options.push_at
-    if at_s >= seconds:
-        raise ConfigError(
-            f"the push at {at_s:g} s would come after the end, {seconds:.2f} s; give an earlier --push-at"
-        )
-    for_s = PUSH_FOR_S if options.push_for is None else options.push_for
-    return (Push(character.segment_index("chest"), np.array(options.push), at_s, for_s),)
-
-
 def _label(options: argparse.Namespace) -> str:
     """The folder's name, from the options that matter."""
+    from mocap2ctrl.cli.simulate import push_label
+
     named = {"": options.path, "seed_": options.seed, "to_": options.goal, "characters_": options.characters}
     parts = [name + re.sub(r"[^\w.+-]+", "_", str(value)) for name, value in named.items() if value is not None]
     if options.seconds:
         parts.append(f"{options.seconds:g}s")
     if options.push:
-        parts.append("push_" + "_".join(f"{v:g}" for v in options.push))
+        parts.append(push_label(options))
     if options.environment:
         parts.append(Path(options.environment).stem)
     if options.torque_limit:

@@ -87,13 +87,13 @@ class CheckpointFolder:
                 )
             files = {what: self.path / name for what, name in data["files"].items()}
             history = tuple(Iteration(**entry) for entry in data["history"])
+            return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuple(data["core_s"]))
         except FileNotFoundError as error:
             raise GraphError(
                 f"{self._output}: there is nothing to resume; {self.path.name} is not there, or is incomplete"
             ) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise GraphError(f"{self.path}: is damaged ({error}); begin anew with --overwrite") from error
-        return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuple(data["core_s"]))
 
     def clear(self) -> None:
         """Removes what this program has put there, and the folder if nothing else is in it."""

@@ -88,6 +88,7 @@ def learn(
     threads: int = 1,
     resume: bool = False,
     overwrite: bool = False,
+    beside: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Learned:
     """Algorithm 2. After each iteration `output` holds the best graph so far, and a folder beside it what resuming needs.
@@ -99,6 +100,7 @@ def learn(
         threads: that share the simulations; they do not change the result.
         resume: go on with an earlier call that was the same but for `threads` and the number of iterations.
         overwrite: `output` may be replaced.
+        beside: other files that the caller will write, under the same rule.
         progress: is told how far it is.
 
     Raises:
@@ -113,7 +115,7 @@ def learn(
     if not resume:
         if not overwrite:
             folder.refuse()
-        refuse_existing(output, overwrite=overwrite)
+        refuse_existing(output, *beside, overwrite=overwrite)
         folder.clear()
     state = folder.load() if resume else None
     total = config.guided.iterations

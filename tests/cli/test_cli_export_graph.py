@@ -70,6 +70,7 @@ def test_mistakes(inputs: tuple[str, str], run: Run, tmp_path: Path) -> None:
     run("export-graph", inputs[0], inputs[0], "-o", tmp_path / "g.json").refused("two skills are called 'walk'")
     run("export-graph", tmp_path, "-o", tmp_path / "g.json").refused("neither a capture nor a motion file")
     run("export-graph", inputs[0], "-o", tmp_path / "g.json", "--once", "walk").refused("nothing can be repeated")
+    run("export-graph", inputs[0], "-o", tmp_path / "g.txt").refused("a graph's name ends in .json")
     assert list(tmp_path.iterdir()) == []
 
 

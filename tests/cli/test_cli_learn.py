@@ -95,3 +95,12 @@ def test_mistakes_are_told_in_one_line(
     assert ran.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["graph.json"]
     assert (tmp_path / "graph.json").read_bytes() == before
+
+
+@needs_clips
+def test_another_s_picture_is_not_replaced(graph: ControlGraph, run: Run, tmp_path: Path) -> None:
+    write_graph(graph, tmp_path / "graph.json")
+    picture = tmp_path / "walk.png"
+    picture.write_bytes(b"mine")
+    run("learn", tmp_path / "graph.json", "-o", tmp_path / "walk.json", "--relearn").refused("walk.png: exists already")
+    assert picture.read_bytes() == b"mine"

@@ -92,13 +92,26 @@ def test_company(graph: Path, run: Run, character: Character, tmp_path: Path) ->
     np.testing.assert_allclose(one.root_position[0, :2], -two.root_position[0, :2], atol=1e-9)
 
 
+def test_pushes_come_again_and_have_a_folder_each(graph: Path, run: Run, character: Character, tmp_path: Path) -> None:
+    push = ("--seconds", 1, "--no-video", "--push", 0, 200, 0, "--push-at", 0.1, "--push-for", 0.1)
+    run("simulate", graph, *push)
+    run("simulate", graph, *push, "--push-every", 0.3)
+    once, again = (
+        read_motion(tmp_path / "graph.simulations" / name / "motion.npz", character)
+        for name in ("1s-push_0_200_0_at_0.1s_for_0.1s", "1s-push_0_200_0_at_0.1s_for_0.1s_every_0.3s")
+    )
+    np.testing.assert_array_equal(again.root_position[:40], once.root_position[:40])
+    assert not np.allclose(again.root_position[50], once.root_position[50])
+
+
 def test_mistakes(graph: Path, capture: Path, run: Run, tmp_path: Path) -> None:
     run("simulate", graph, "--path", "jump", "--no-video").refused("no skill 'jump'", "there are walk, run")
     run("simulate", graph, "--path", "walk", "--seed", 1).refused("--path and --seed")
     run("simulate", graph, "--engine", "bullet").refused("--engine is for captures only")
     run("simulate", graph, "--diverged", 1).refused("--diverged is for captures only")
     run("simulate", graph, "--push-at", 1).refused("--push-at goes with --push")
-    run("simulate", graph, "--push", 1, 0, 0, "--push-at", 60).refused("after the end")
+    run("simulate", graph, "--push", 1, 0, 0, "--push-at", 60).refused("would come after the end")
+    run("simulate", graph, "--push", 1, 0, 0, "--push-every", 0.1).refused("0.4 s every 0.1 s would overlap")
     run("simulate", capture, "--path", "walk").refused("--path is for graphs (FILE.json) only")
     run("simulate", tmp_path / "none.json").refused("no such file")
     run("simulate", capture / "controller.json").refused("graph is missing")

@@ -101,3 +101,12 @@ def test_the_model_has_the_servos_gains_and_bounds(exported: Path, body: Charact
     np.testing.assert_array_equal(model.actuator_biasprm[:, 1:3], np.stack([-servo.stiffness, -servo.damping], axis=1))
     np.testing.assert_array_equal(model.actuator_forcerange[:, 1], body.torque_bounds)
     assert model.opt.timestep == 0.005
+
+
+def test_the_player_says_what_it_misses(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, PLAYER, tmp_path / "nowhere"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ran.returncode == 2
+    assert "holds no policy.npz" in ran.stderr
+    assert "Traceback" not in ran.stderr
