@@ -19,6 +19,8 @@ AZIMUTH_FROM_TRAVEL = np.radians(116.0)
 FIELD_OF_VIEW = np.radians(30.0)
 MARGIN_M = 0.16
 FOLLOW_SIGMA_S = 0.35
+PARTED = 1.2
+"""Two bodies are seen by one camera while each is nearer to their middle than so many body heights."""
 
 Size = tuple[int, int]
 Pinhole = tuple[float, float, float, float]
@@ -155,7 +157,7 @@ def camera_path(
     path = smoothed(middle, FOLLOW_SIGMA_S * fps)
     apart = max(np.abs(root[:, :2] - path).max() for root in (reference_root, simulated_root))
     bottom_m, top_m = -0.1 * height_m, max(extent_m[1], 0.6 * height_m) + MARGIN_M
-    half_width = extent_m[0] + min(apart, 1.2 * height_m)
+    half_width = extent_m[0] + min(apart, PARTED * height_m)
     width, height = size
     focal = 0.5 * height / np.tan(0.5 * FIELD_OF_VIEW)
     distance = 0.2 * height_m + max(0.5 * (top_m - bottom_m) * focal * 2 / height, half_width * focal * 2 / width)
@@ -168,6 +170,21 @@ def camera_path(
     )
     look_height = 0.5 * (top_m + bottom_m)
     return [camera.moved_to((x, y, look_height), float(distance)) for x, y in path]
+
+
+def parting(reference_root: Array, simulated_root: Array, reach_m: float, sigma: float) -> Array:
+    """(2, N, 2) where cameras of their own stand from the common one, of bodies farther than `reach_m` from their middle, metres.
+
+    Zero while they are together; then each camera goes with its body, which stays as far from the centre of its picture.
+    """
+    middle = 0.5 * (reference_root + simulated_root)[:, :2]
+    shifts = []
+    for root in (reference_root, simulated_root):
+        away = root[:, :2] - middle
+        far = np.linalg.norm(away, axis=1, keepdims=True)
+        beyond = np.maximum(1.0 - reach_m / np.maximum(far, reach_m), 0.0)
+        shifts.append(smoothed(beyond * away, sigma) if np.any(beyond) else np.zeros_like(away))
+    return np.stack(shifts)
 
 
 def pixel_windows(camera: Viewpoint, ends_camera: Array, radii: Array) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ import numpy as np
 from mocap2ctrl.character import Character
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.files import replacing
-from mocap2ctrl.report.camera import VirtualCamera, camera_path, smoothed
+from mocap2ctrl.report.camera import FOLLOW_SIGMA_S, PARTED, VirtualCamera, camera_path, parting, smoothed
 from mocap2ctrl.report.clips import sampled_frames
 from mocap2ctrl.report.ground import Image, background
 from mocap2ctrl.report.render import draw_frames
@@ -47,6 +47,7 @@ class Panels:
         environment: of the simulated body; the reference is on level ground.
         pushes: on the simulated body.
         ground_m: (N,) height of the ground below the simulated body, which its cameras follow, metres.
+        shifts_m: (2, N, 2) how far from the common camera each panel's own stands, so that bodies which have parted stay in sight.
     """
 
     character: Character
@@ -57,15 +58,16 @@ class Panels:
     environment: Environment
     pushes: Sequence[Push]
     ground_m: Array
+    shifts_m: Array
 
     def images(self, index: int) -> tuple[Image, Image]:
         """Draw reference and simulated panel at frame `index`, RGB; an ended clip holds its last pose, in grey."""
-        camera = self.cameras[index]
-        empty = background(camera)
-        reference, simulated = empty.copy(), empty.copy()
+        camera, follower = (self._shifted(side, index) for side in (0, 1))
+        reference = background(camera)
+        simulated = reference.copy() if follower is camera else background(follower)
         self._draw_body(0, reference, camera, index)
         ground, time_s = float(self.ground_m[index]), float(self.times_s[index])
-        raised = replace(camera, position=camera.position + np.array([0.0, 0.0, ground])) if ground else camera
+        raised = replace(follower, position=follower.position + np.array([0.0, 0.0, ground])) if ground else follower
         positions, orientations = (a[index] for a in self.frames[1])
         dent = dent_m(self.environment, self.character, (positions, orientations))
         if not is_plain(self.environment):
@@ -74,6 +76,10 @@ class Panels:
         self._draw_body(1, simulated, raised, index, loads=self.environment.loads, ground_m=ground - dent)
         draw_pushes(simulated, raised, self.character, (positions, orientations), self.pushes, time_s)
         return reference, simulated
+
+    def _shifted(self, side: int, index: int) -> VirtualCamera:
+        camera, shift = self.cameras[index], self.shifts_m[side, index]
+        return replace(camera, position=camera.position + np.append(shift, 0.0)) if np.any(shift) else camera
 
     def _draw_body(
         self,
@@ -117,7 +123,8 @@ def panels(
         fps=fps,
         size=size,
     )
-    return Panels(character, times_s, (frames[0], frames[1]), cameras, durations, environment, pushes, below)
+    shifts = parting(followed, roots[1], PARTED * character.height_m, FOLLOW_SIGMA_S * fps)
+    return Panels(character, times_s, (frames[0], frames[1]), cameras, durations, environment, pushes, below, shifts)
 
 
 def _extent(character: Character, frames: Sequence[tuple[Array, Array]]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import centre_of_mass, segment_frames
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.report.camera import VirtualCamera, camera_path
+from mocap2ctrl.report.camera import VirtualCamera, camera_path, parting
 from mocap2ctrl.report.clips import joint_error, sample
 from mocap2ctrl.report.contact_sheet import PANEL, contact_sheet
 from mocap2ctrl.report.ground import background
@@ -283,3 +283,17 @@ def test_frames_are_the_same_in_every_run(character: Character) -> None:
     options = {"fps": 30, "size": (128, 72), "labels": ("a", "b")}
     first, second = (list(overlay_frames(character, clip, clip, **options)) for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_bodies_that_part_keep_a_camera_each() -> None:
+    """The walk that a controller performs curves away from its reference: both stay in sight, together while they are near."""
+    time = np.linspace(0.0, 1.0, 50)[:, None]
+    reference = np.hstack([10.0 * time, np.zeros_like(time), np.ones_like(time)])
+    simulated = np.hstack([10.0 * time, 8.0 * time**2, np.ones_like(time)])
+    shifts = parting(reference, simulated, 2.0, 0.0)
+    middle = 0.5 * (reference + simulated)[:, :2]
+    for side, root in enumerate((reference, simulated)):
+        away = np.linalg.norm(root[:, :2] - middle - shifts[side], axis=1)
+        assert away.max() <= 2.0 + 1e-9
+        assert np.linalg.norm(root[-1, :2] - middle[-1]) > 3.0
+        assert not shifts[side][:30].any()
