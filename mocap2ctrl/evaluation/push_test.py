@@ -122,7 +122,7 @@ def push_test(
     """
     if not 0.0 < step_n <= max_force_n:
         raise ConfigError(
-            f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive and less"
+            f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive, and no more than that"
         )
     if TORSO not in capture.character.segment_names:
         raise ConfigError(f"the character has no segment {TORSO!r}, which push-test pushes")

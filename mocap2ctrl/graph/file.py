@@ -88,6 +88,8 @@ def read_graph(path: Path) -> ControlGraph:
     Raises:
         GraphError: unreadable, of another format or version, or something in it does not hold together; says what and where.
     """
+    if path.is_dir():
+        raise GraphError(f"{path}: is a folder, not a graph's file; export-graph makes a graph of a capture")
     try:
         data = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:

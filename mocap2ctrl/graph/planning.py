@@ -107,7 +107,8 @@ class PathPlanner:
             sizes[fragment.skill] = sizes.get(fragment.skill, 0) + 1
         for skill in self._path:
             if skill not in sizes:
-                raise GraphError(f"there is no skill {skill!r} in the graph; there are {', '.join(sizes)}")
+                what = f"there is no skill {skill!r} in the graph" if skill else "the path has an empty name"
+                raise GraphError(f"{what}; there are {', '.join(sizes)}")
         self._sizes = sizes
         self._left_s = {skill: _seconds_to(graph, skill) for skill in dict.fromkeys(self._path)}
         for here, there in zip(self._path, (*self._path[1:], self._path[0]), strict=True):

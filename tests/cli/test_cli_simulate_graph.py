@@ -106,6 +106,7 @@ def test_pushes_come_again_and_have_a_folder_each(graph: Path, run: Run, charact
 
 def test_mistakes(graph: Path, capture: Path, run: Run, tmp_path: Path) -> None:
     run("simulate", graph, "--path", "jump", "--no-video").refused("no skill 'jump'", "there are walk, run")
+    run("simulate", graph, "--path", "walk,", "--no-video").refused("the path has an empty name", "there are walk, run")
     run("simulate", graph, "--path", "walk", "--seed", 1).refused("--path and --seed")
     run("simulate", graph, "--engine", "bullet").refused("--engine is for captures only")
     run("simulate", graph, "--diverged", 1).refused("--diverged is for captures only")

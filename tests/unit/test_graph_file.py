@@ -196,3 +196,8 @@ def test_a_graph_that_cannot_be_written_leaves_the_old_file(graph: ControlGraph,
         write_graph(replace(graph, provenance={"x": float("nan")}), file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_folder_is_no_graph_and_says_who_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(GraphError, match="is a folder, not a graph's file; export-graph"):
+        read_graph(tmp_path)
