@@ -186,7 +186,7 @@ def pushes_of(options: argparse.Namespace, character: Character, seconds: float)
     return (Push(chest, np.array(options.push), at_s, for_s, every_s),)
 
 
-def push_label(options: argparse.Namespace) -> str:
+def _push_label(options: argparse.Namespace) -> str:
     """`--push` and its companions in a folder's name, so that no simulation replaces another."""
     force = "_".join(f"{v:g}" for v in options.push)
     at_s, for_s = _push_times(options)
@@ -194,16 +194,19 @@ def push_label(options: argparse.Namespace) -> str:
     return f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}"
 
 
-def _label(options: argparse.Namespace) -> str:
+def label_parts(options: argparse.Namespace) -> list[str]:
+    """Parts of a folder's name from the options that captures and graphs share."""
     parts = []
     if options.seconds:
         parts.append(f"{options.seconds:g}s")
     if options.push:
-        parts.append(push_label(options))
+        parts.append(_push_label(options))
     if options.environment:
         parts.append(Path(options.environment).stem)
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
-    if options.engine:
-        parts.append(options.engine)
-    return "-".join(parts) or "replay"
+    return parts
+
+
+def _label(options: argparse.Namespace) -> str:
+    return "-".join([*label_parts(options), *([options.engine] if options.engine else [])]) or "replay"

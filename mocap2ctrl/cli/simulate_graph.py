@@ -250,16 +250,8 @@ def _circle(count: int) -> list[Place]:
 
 def _label(options: argparse.Namespace) -> str:
     """The folder's name, from the options that matter."""
-    from mocap2ctrl.cli.simulate import push_label
+    from mocap2ctrl.cli.simulate import label_parts
 
     named = {"": options.path, "seed_": options.seed, "to_": options.goal, "characters_": options.characters}
     parts = [name + re.sub(r"[^\w.+-]+", "_", str(value)) for name, value in named.items() if value is not None]
-    if options.seconds:
-        parts.append(f"{options.seconds:g}s")
-    if options.push:
-        parts.append(push_label(options))
-    if options.environment:
-        parts.append(Path(options.environment).stem)
-    if options.torque_limit:
-        parts.append(f"torque_{options.torque_limit:g}")
-    return "-".join(parts) or "walk"
+    return "-".join([*parts, *label_parts(options)]) or "walk"

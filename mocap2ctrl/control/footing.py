@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mocap2ctrl.compiled import njit
@@ -27,6 +29,15 @@ def push_acts(push, step):  # type: ignore[no-untyped-def]
     """Whether a push, a row of `push_table`, acts in a step."""
     since = step - push[0]
     return since >= 0 and since % push[2] < push[1]
+
+
+def forces_at(pushes: Sequence[Array] | Array, step: int) -> dict[int, Array]:
+    """The force (3,) on each segment that is pushed in a step, by N rows of `push_table`."""
+    forces: dict[int, Array] = {}
+    for push in pushes:
+        if push_acts(push, step):
+            forces[int(push[3])] = forces.get(int(push[3]), np.zeros(3)) + push[4:]
+    return forces
 
 
 @njit

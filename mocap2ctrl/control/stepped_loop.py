@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.compiled import njit
-from mocap2ctrl.control.footing import push_acts, velocity_on_belt
+from mocap2ctrl.control.footing import forces_at, velocity_on_belt
 from mocap2ctrl.control.law import (
     LOAD,
     MEMORY_SIZE,
@@ -25,7 +25,6 @@ from mocap2ctrl.control.law import (
 from mocap2ctrl.simulation.body_motion import centre_of_mass_motion, masses_of
 from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, Engine
 from mocap2ctrl.simulation.environment import laden
-from mocap2ctrl.types import Array
 
 GO_ON, END, DIVERGED = 0, 1, 2
 
@@ -62,7 +61,7 @@ def run_stepped(
                 state_out[p, row] = int(memory[STATE])
             if what != GO_ON:
                 break
-            for segment, force in _pushed(pushes[p], step).items():
+            for segment, force in forces_at(pushes[p], step).items():
                 engine.apply_wrench(segment, force)
             if len(gravity):
                 engine.set_gravity(gravity[step - begin])
@@ -78,15 +77,6 @@ def run_stepped(
         final_out[p] = np.concatenate([vector, memory])
     frames = segment_frames(engine.character, qpos_out[..., :3], qpos_out[..., 3:7], qpos_out[..., 7:])
     position_out[:], orientation_out[:] = frames
-
-
-def _pushed(pushes: Array, step: int) -> dict[int, Array]:
-    """The force (3,) on each segment that is pushed in a step, by (N, ROW) pushes."""
-    forces: dict[int, Array] = {}
-    for push in pushes:
-        if push_acts(push, step):
-            forces[int(push[3])] = forces.get(int(push[3]), np.zeros(3)) + push[4:]
-    return forces
 
 
 @njit

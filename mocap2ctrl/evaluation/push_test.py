@@ -16,6 +16,7 @@ from mocap2ctrl.evaluation.falls import FallRule, fall_rule
 from mocap2ctrl.evaluation.metrics import judged_seconds
 from mocap2ctrl.evaluation.surroundings import Place, placed
 from mocap2ctrl.fit.capture import Capture
+from mocap2ctrl.fit.structure import cycle_states
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.pushes import DIRECTIONS, Push, force_from
 
@@ -155,16 +156,7 @@ def push_test(
 
 def cycle_start(controller: Controller) -> int | None:
     """Index of the state that a controller comes back to, over and over; None for a chain, which ends."""
-    index = {state.name: i for i, state in enumerate(controller.states)}
-    seen: list[int] = []
-    here = 0
-    while here not in seen:
-        seen.append(here)
-        leave = controller.states[here].exit
-        if leave.kind == "never":
-            return None
-        here = index[leave.to]
-    return here
+    return next(iter(cycle_states(controller)), None)
 
 
 def _single(clip_s: float, seconds: float) -> Schedule:

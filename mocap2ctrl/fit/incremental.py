@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
 from mocap2ctrl.fit.batch import BatchResult, Generation, descend, optimise
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Evaluator, Problem, frame_after, mean_terms, state_entry_snapshots
+from mocap2ctrl.fit.problem import Evaluator, Problem, mean_terms, states_problem
 from mocap2ctrl.fit.structure import Step
 from mocap2ctrl.objective.terms import total
 from mocap2ctrl.types import SimState
@@ -145,11 +144,7 @@ def last_states_problem(
     """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed."""
     first = max(len(controller.states) - config.free_states, 0)
     free = tuple(range(first, len(controller.states)))
-    if first == 0:
-        return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, config.spreads, label)
-    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end_frame)
-    frame = min(frame_after(snapshot, evaluator.stride), end_frame)
-    return Problem(controller, free, False, snapshot, frame, end_frame, config.spreads, label, tuple(elsewhere))
+    return states_problem(evaluator, controller, free, end_frame, config.spreads, label)
 
 
 def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) -> float:

@@ -351,6 +351,18 @@ def state_entry_snapshots(
     return tuple(np.array(entered.final[0]) for entered in rollouts)
 
 
+def states_problem(
+    evaluator: Evaluator, controller: Controller, free: tuple[int, ...], end_frame: int, spreads: Spreads, label: str
+) -> Problem:
+    """Optimise the states `free` from where the first of them is entered to `end_frame`; with the very first, the start as well."""
+    first = free[0]
+    if first == 0:
+        return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, spreads, label)
+    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end_frame)
+    frame = min(frame_after(snapshot, evaluator.stride), end_frame)
+    return Problem(controller, free, False, snapshot, frame, end_frame, spreads, label, tuple(elsewhere))
+
+
 def frame_after(snapshot: Array, stride: int) -> int:
     """The first objective frame at or after a snapshot."""
     return -(-start_step(snapshot) // stride)

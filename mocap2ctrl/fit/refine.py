@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.fit.batch import descend
@@ -24,21 +23,18 @@ from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots
+from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
 from mocap2ctrl.objective.target import MarkerTarget, marker_target
 from mocap2ctrl.simulation.engine import load_threshold_n
 
-CYCLE = 2**31
-"""In the seeds of a cycle's searches, where those of growth have the number of the start."""
-
 NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
 NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
 
-REOPENED = 2**30
-"""The same for sweeps."""
+CYCLE, REOPENED = 2**31, 2**30
+"""In the seeds of a cycle's searches, and of sweeps, where those of growth have the number of the start."""
 
 OPEN = 3
 """States that are open at a time in a sweep: one more than in growth."""
@@ -108,10 +104,7 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
         controller = chain.controller
         for first in range(max(len(controller.states) - OPEN, 0) + 1):
             problem = open_problem(pool, controller, first, growth)
-            rng = np.random.default_rng([growth.config.seed, first, REOPENED + sweep])
-            start = np.zeros(len(pool.evaluator.spec(problem)))
-            (found,) = descend(pool, [problem], [start], [rng], growth.config.descents, growth.on_generation)
-            controller = found.controller
+            controller = _descended(pool, problem, growth, [first, REOPENED + sweep])
         frames = len(pool.evaluator.objective.target)
         cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
         if not cost < chain.cost:
@@ -132,12 +125,7 @@ def open_problem(pool: EvaluationPool, controller: Controller, first: int, growt
     else:
         end += growth.stability_frames
     label = f"states {first + 1} to {free[-1] + 1} again"
-    if first == 0:
-        start = start_vector(controller.start)
-        return Problem(controller, free, True, start, 0, end, growth.config.spreads, label)
-    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end)
-    begin = min(frame_after(snapshot, evaluator.stride), end)
-    return Problem(controller, free, False, snapshot, begin, end, growth.config.spreads, label, tuple(elsewhere))
+    return states_problem(evaluator, controller, free, end, growth.config.spreads, label)
 
 
 def contact_steps(pool: EvaluationPool, controller: Controller, growth: Growth) -> list[Step]:
@@ -158,25 +146,23 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
     if where is None or target is None:
         return None
     controller = closed(chain.controller, *where)
-    frames, config = len(pool.evaluator.objective.target), growth.config
+    free, frames, config = tuple(sorted(cycle_states(controller))), len(pool.evaluator.objective.target), growth.config
     with pool.judging_by(target):
         for k, ahead_s in enumerate(AHEAD_S if capture.silhouettes is None else AHEAD_S[:1]):
             window = frames - 1 + round(ahead_s * config.fps)
-            problem = cycle_problem(pool, controller, window, growth)
-            rng = np.random.default_rng([config.seed, k, CYCLE])
-            start = np.zeros(len(pool.evaluator.spec(problem)))
-            (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
-            controller = found.controller
+            label = f"cycle to {window / target.fps:.2f} s"
+            problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
+            controller = _descended(pool, problem, growth, [k, CYCLE])
     return _Found(controller, window_cost(pool.evaluator, controller, frames - 1))
 
 
-def cycle_problem(pool: EvaluationPool, controller: Controller, end_frame: int, growth: Growth) -> Problem:
-    """Optimise the states of a controller's cycle, from where it is first entered to `end_frame`; the way into it stays."""
-    evaluator, free = pool.evaluator, tuple(sorted(cycle_states(controller)))
-    snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, free[0], end_frame)
-    first = min(frame_after(snapshot, evaluator.stride), end_frame)
-    spreads, label = growth.config.spreads, f"cycle to {end_frame / evaluator.objective.target.fps:.2f} s"
-    return Problem(controller, free, False, snapshot, first, end_frame, spreads, label, tuple(elsewhere))
+def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
+    """Where a descent from a problem's own controller arrives."""
+    config = growth.config
+    rng = np.random.default_rng([config.seed, *seeds])
+    start = np.zeros(len(pool.evaluator.spec(problem)))
+    (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
+    return found.controller
 
 
 def carried_target(capture: Capture) -> MarkerTarget | None:

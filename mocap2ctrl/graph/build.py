@@ -14,7 +14,7 @@ from mocap2ctrl.graph.blend import blended
 from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.core import Core, find_core
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
-from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, stretches, transition_states
+from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, led, stretches, transition_states
 from mocap2ctrl.graph.skills import Frames, Skill
 from mocap2ctrl.graph.symmetry import mirrored
 from mocap2ctrl.graph.transitions import Transition, check_names
@@ -107,7 +107,7 @@ def build_graph(
         division = cut(way.blend_s, piece_s)
         ends = source.skill, source.states_s[leave], target.skill, target.states_s[enter]
         frames = blended(*ends, way.blend_s, division.count * division.steps)
-        chain = fragments_of(name, frames, division, 0, lead_s)
+        chain = fragments_of(name, frames, division, 0, led(frames[2], lead_s))
         _add(chain, fragments, edges)
         edges += [(a, chain[0].name) for a in source.ends(leave)] + [(chain[-1].name, b) for b in target.begins(enter)]
     return _walkable(fragments, edges, character, gains, one_way, provenance or {})
@@ -155,7 +155,8 @@ def _cut_skill(
             division = cut(stop - start, piece_s)
             frames = skill.at(np.linspace(start, stop, division.count * division.steps + 1))
         known.append((frames, division))
-        chains.append(fragments_of(skill.name, frames, division, sum(map(len, chains)), lead_s))
+        first = sum(map(len, chains))
+        chains.append(fragments_of(skill.name, frames, division, first, led(frames[2], lead_s)))
     return _CutSkill(skill, states_s, tuple(chains)), [int(i) for i in index]
 
 

@@ -87,21 +87,24 @@ def stretches(skill: Skill, states_s: Array) -> list[tuple[float, float]]:
     return [(float(a), float(b)) for a, b in zip(states_s, ends, strict=False)]
 
 
-def fragments_of(skill: str, frames: Frames, division: Cut, first: int, lead_s: Array) -> list[ControlFragment]:
+def led(angles: Array, lead_s: Array) -> Array:
+    """Angles (N, J) a servo step apart, ahead by what the servo's damping holds back: `lead_s` (J,), k_d / k_p, of their rates."""
+    return np.asarray(angles + lead_s * np.gradient(angles, axis=0) / PD_TIME_STEP_S)
+
+
+def fragments_of(skill: str, frames: Frames, division: Cut, first: int, led_angles: Array) -> list[ControlFragment]:
     """A stretch as fragments `skill/first`, …; each goes on from the last frame of the one before.
 
-    The targets are the reference angles at the end of each servo step, where the body should be when the step is over, and ahead of
-    them by what the servo's damping holds back: k_d / k_p of their rates. From them open-loop SAMCON starts.
+    The targets are for the end of each servo step, where the body should be when it is over. From them open-loop SAMCON starts.
 
     Args:
         skill: name.
         frames: of the stretch, `count * steps + 1` of them, evenly.
         division: into what.
         first: number of the first fragment.
-        lead_s: (J,) k_d / k_p, seconds.
+        led_angles: (N, J) `led` of the frames' angles.
     """
     position, orientation, angles = frames
-    targets = angles + lead_s * np.gradient(angles, axis=0) / PD_TIME_STEP_S
     pieces = []
     for k in range(division.count):
         at = slice(k * division.steps, (k + 1) * division.steps + 1)
@@ -110,7 +113,7 @@ def fragments_of(skill: str, frames: Frames, division: Cut, first: int, lead_s: 
                 name=f"{skill}/{first + k}",
                 skill=skill,
                 frame_s=PD_TIME_STEP_S,
-                targets=targets[at][1:],
+                targets=led_angles[at][1:],
                 reference_root_position=position[at],
                 reference_root_orientation=orientation[at],
                 reference_angles=angles[at],

@@ -10,7 +10,8 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.body import digest
-from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
+from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.pieces import Cut, fragments_of, led
 from mocap2ctrl.motion.clips import at_times, close_loop, cycle_turn, mirror
 from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
 from mocap2ctrl.samcon.mirrors import mirrored_fragment
@@ -139,23 +140,13 @@ def cycle_graph(
     frames = count * steps
     dense = replace(at_times(loop, np.linspace(0.0, loop.duration_s, frames + 1)), fps=1.0 / PD_TIME_STEP_S)
     servo = pd_gains(character, gains)
-    rates = np.gradient(np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]]), axis=0)[1:-1]
-    lead = (dense.angles + servo.damping / servo.stiffness * rates / PD_TIME_STEP_S)[1:]
-    fragments = {}
-    for k in range(count):
-        part = slice(k * steps, (k + 1) * steps + 1)
-        fragments[f"{skill}/{k}"] = ControlFragment(
-            name=f"{skill}/{k}",
-            skill=skill,
-            frame_s=PD_TIME_STEP_S,
-            targets=lead[k * steps : (k + 1) * steps],
-            reference_root_position=dense.root_position[part],
-            reference_root_orientation=dense.root_orientation[part],
-            reference_angles=dense.angles[part],
-        )
-        if mirrored and k >= count // 2:
-            half = fragments[f"{skill}/{k - count // 2}"]
-            fragments[f"{skill}/{k}"] = mirrored_fragment(half, f"{skill}/{k}", character)
+    around = np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]])
+    motion = dense.root_position, dense.root_orientation, dense.angles
+    pieces = fragments_of(skill, motion, Cut(count, steps), 0, led(around, servo.damping / servo.stiffness)[1:-1])
+    if mirrored:
+        own = pieces[: count // 2]
+        pieces = [*own, *(mirrored_fragment(own[k], pieces[len(own) + k].name, character) for k in range(len(own)))]
+    fragments = {piece.name: piece for piece in pieces}
     names = list(fragments)
     after = {name: (names[(i + 1) % count],) for i, name in enumerate(names)}
     scale = frames * PD_TIME_STEP_S / loop.duration_s

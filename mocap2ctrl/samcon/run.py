@@ -9,7 +9,7 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import clip_frames, evaluation_points
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.control.footing import push_acts
+from mocap2ctrl.control.footing import forces_at
 from mocap2ctrl.evaluation.metrics import fall_time
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.evaluation.surroundings import lift_m
@@ -90,9 +90,9 @@ def run_graph(
     recorded, met, fine = [stage.snapshots()], set[tuple[int, int]](), True
     table = [np.array(push.row(PD_TIME_STEP_S)) for push in pushes]
     for step in range(round(seconds / PD_TIME_STEP_S)):
+        forces = forces_at(table, step)
         for segment in {push.segment for push in pushes}:
-            acting = [row[4:] for row in table if row[3] == segment and push_acts(row, step)]
-            stage.push(0, segment, np.sum(acting, axis=0) if acting else np.zeros(3))
+            stage.push(0, segment, forces.get(segment, np.zeros(3)))
         seen = _above_ground(stage.snapshots(), here)
         fine = stage.step([p.targets(s, step * PD_TIME_STEP_S) for p, s in zip(performers, seen, strict=True)])
         if not fine:

@@ -31,14 +31,9 @@ PLACES_NOTE = "The same controllers in the environments that the package ships, 
 
 def pushes(options: argparse.Namespace) -> Iterator[Row]:
     """Newtons by side and torque limit, for each seed and engine."""
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in options.seeds:
-            capture = fitted(options, seed, Path(folder))
-            for engine in engine_names(options):
-                if engine_or_none(engine, capture.character) is None:
-                    continue
-                for limit in TORQUE_LIMITS:
-                    yield from _measured(capture, engine, limit, seed, options)
+    for capture, engine, seed in _fitted(options):
+        for limit in TORQUE_LIMITS:
+            yield from _measured(capture, engine, limit, seed, options)
     for limit, forces in PAPER.items():
         for side, force in zip(SIDES, forces, strict=True):
             yield Row(f"the paper's cycle, 40 s | {limit:.0%} | {side}", "", force, "N", None)
@@ -57,22 +52,22 @@ def _measured(capture: Capture, engine: str, limit: float, seed: int, options: a
 
 def places(options: argparse.Namespace) -> Iterator[Row]:
     """Joint error and fall in each environment that is shipped, for each seed and engine."""
+    for capture, engine, seed in _fitted(options):
+        for name in (None, *environment_names()):
+            if name == "trampoline" and engine == "bullet":
+                continue
+            found, _ = api.evaluate(capture, engine=engine, environment=name)
+            row = f"{name or 'level ground'} | {engine}"
+            yield Row(f"{row} | joint error", engine, found.joint_error_cm, "cm", seed)
+            yield Row(f"{row} | falls", engine, float(found.fell), "", seed)
+
+
+def _fitted(options: argparse.Namespace) -> Iterator[tuple[Capture, str, int]]:
+    """A walk's capture for each seed, with each engine that is here, and the seed."""
     with tempfile.TemporaryDirectory() as folder:
         for seed in options.seeds:
-            capture = fitted(options, seed, Path(folder))
+            settings = {"config": config_of(options), "seed": seed, "cycles": CASE.cycles, "workers": options.workers}
+            capture = api.fit(CASE.motion, Path(folder) / str(seed), **settings).capture
             for engine in engine_names(options):
-                if engine_or_none(engine, capture.character) is None:
-                    continue
-                for name in (None, *environment_names()):
-                    if name == "trampoline" and engine == "bullet":
-                        continue
-                    found, _ = api.evaluate(capture, engine=engine, environment=name)
-                    row = f"{name or 'level ground'} | {engine}"
-                    yield Row(f"{row} | joint error", engine, found.joint_error_cm, "cm", seed)
-                    yield Row(f"{row} | falls", engine, float(found.fell), "", seed)
-
-
-def fitted(options: argparse.Namespace, seed: int, folder: Path) -> Capture:
-    """A walk's capture."""
-    settings = {"config": config_of(options), "seed": seed, "cycles": CASE.cycles, "workers": options.workers}
-    return api.fit(CASE.motion, folder / str(seed), **settings).capture
+                if engine_or_none(engine, capture.character) is not None:
+                    yield capture, engine, seed
