@@ -19,6 +19,8 @@ SPACING = 1.0
 GAP = 3.5
 CLEAR = 2.0
 """How far above or below the rings the first transition passes; the next passes as much further out."""
+LEAN = 0.45
+"""By what share of its rise the first transition leans inward, and those above it outward, so that their ends stay apart."""
 
 Places = dict[str, tuple[float, float]]
 
@@ -91,7 +93,8 @@ def _places(graph: ControlGraph) -> Places:
         if known is None:  # a one-way road
             curve = np.stack([np.arange(len(names)) * SPACING, np.full(len(names), levels[side])], axis=1)
         else:
-            curve = _curve(*known, levels[side], len(names))
+            rank = round((abs(levels[side]) - reach) / CLEAR)  # the first one leans inward, those above it outward
+            curve = _curve(*known, levels[side], len(names), LEAN if rank == 1 else -LEAN * (rank - 1))
         places.update(_placed(names, curve))
     return places
 
@@ -114,12 +117,19 @@ def _ends(names: Sequence[str], graph: ControlGraph, places: Places) -> tuple[Ar
     return (np.array(places[before[0]]), np.array(places[after[0]])) if before and after else None
 
 
-def _curve(start: Array, end: Array, level: float, count: int) -> Array:
-    """(count, 2) points along a Bezier curve from `start` to `end` (2,) that passes near the height `level`."""
-    over, down = np.array([start[0], level]), np.array([end[0], level])
-    u = (np.arange(count) + 1.0)[:, None] / (count + 1.0)
+def _curve(start: Array, end: Array, level: float, count: int, lean: float) -> Array:
+    """(count, 2) points, evenly along a Bezier curve from `start` to `end` (2,) that passes near the height `level`.
+
+    It leaves and arrives leaning inward by `lean` of its rise, outward where negative.
+    """
+    inward = lean * np.sign(end[0] - start[0]) * np.abs(level - np.array([start[1], end[1]]))
+    over, down = np.array([start[0] + inward[0], level]), np.array([end[0] - inward[1], level])
+    u = np.linspace(0.0, 1.0, 500)[:, None]
     v = 1.0 - u
-    return np.asarray(v**3 * start + 3.0 * v * v * u * over + 3.0 * v * u * u * down + u**3 * end)
+    curve = v**3 * start + 3.0 * v * v * u * over + 3.0 * v * u * u * down + u**3 * end
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
+    wanted = length[-1] * np.arange(1, count + 1) / (count + 1)
+    return np.stack([np.interp(wanted, length, curve[:, k]) for k in range(2)], axis=1)
 
 
 def plot_distances(near: Nearness, transitions: Sequence[Transition], theme: Theme = LIGHT) -> bytes:
