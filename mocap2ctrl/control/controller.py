@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.entry_feedback import EntryFeedback, feedback_arrays
 from mocap2ctrl.control.law import (
     EXIT_LEFT,
     EXIT_NEVER,
@@ -81,6 +82,7 @@ class ControlState:
         balance: (3,) theta.
         swing: `left`, `right`, or `auto` for the less loaded leg.
         exit: when and where to go next.
+        feedback: how the targets answer to the body that enters the state; None if they do not.
     """
 
     name: str
@@ -89,6 +91,7 @@ class ControlState:
     balance: Array
     swing: str = "auto"
     exit: Exit = field(default_factory=Exit)
+    feedback: EntryFeedback | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", frozen_array(self.alpha, (None,), "alpha"))
@@ -152,6 +155,7 @@ def compile_program(controllers: Sequence[Controller], character: Character, tim
         exit_kind=np.array([EXIT_KINDS[s.exit.kind] for s in first.states], dtype=np.int64),
         exit_time_s=table(lambda s: s.exit.time_s),
         next_state=np.array([index.get(s.exit.to, 0) for s in first.states], dtype=np.int64),
+        feedback=feedback_arrays([[s.feedback for s in c.states] for c in controllers], headings[:, 0], character),
     )
 
 

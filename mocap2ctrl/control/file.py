@@ -24,6 +24,7 @@ from mocap2ctrl.control.controller import (
     Exit,
     TargetPose,
 )
+from mocap2ctrl.control.entry_feedback import EntryFeedback, action_names, deviation_size
 from mocap2ctrl.errors import ControllerFileError
 from mocap2ctrl.files import write_json
 from mocap2ctrl.types import Array, Pose, SimState
@@ -101,13 +102,29 @@ def _state_to_data(state: ControlState, character: Character) -> dict[str, Any]:
     else:
         target["root_rotation"] = _axes(state.target.root_rotation)
         target["angles"] = _named(character.hinge_names, state.target.angles)
-    return {
+    data = {
         "name": state.name,
         "target": target,
         "alpha": _named(character.groups, state.alpha),
         "balance": [float(v) for v in state.balance],
         "swing": state.swing,
         "exit": _exit_to_data(state.exit),
+    }
+    return data if state.feedback is None else {**data, "feedback": _feedback_to_data(state.feedback, character)}
+
+
+def _feedback_to_data(feedback: EntryFeedback, character: Character) -> dict[str, Any]:
+    hinges, velocities = character.hinge_names, feedback.velocities
+    return {
+        "root_height": feedback.height,
+        "root_rotation": _axes(feedback.root_rotation),
+        "root_velocity": _axes(velocities[:3]),
+        "root_angular_velocity": _axes(velocities[3:6]),
+        "angles": _named(hinges, feedback.angles),
+        "joint_velocities": _named(hinges, velocities[6:]),
+        "gain": {
+            name: [float(v) for v in row] for name, row in zip(action_names(character), feedback.gain, strict=True)
+        },
     }
 
 
@@ -182,7 +199,7 @@ def _start(start: _Reader, character: Character) -> SimState:
 
 
 def _state(reader: _Reader, names: Sequence[str], character: Character, decode: Decode) -> ControlState:
-    reader.check_names(["name", "target", "alpha", "balance", "swing", "exit"])
+    reader.check_names(["name", "target", "alpha", "balance", "swing", "exit", "feedback"])
     swing = reader.text("swing") if reader.get("swing") is not None else "auto"
     if swing not in SWINGS:
         reader.fail("swing", swing, " or ".join(SWINGS))
@@ -196,6 +213,24 @@ def _state(reader: _Reader, names: Sequence[str], character: Character, decode: 
         balance=balance,
         swing=swing,
         exit=_exit(reader, names),
+        feedback=None if reader.get("feedback") is None else _feedback(reader.child("feedback"), character),
+    )
+
+
+def _feedback(reader: _Reader, character: Character) -> EntryFeedback:
+    """See `control/entry_feedback.py` for the columns of the gain."""
+    motion = ["root_velocity", "root_angular_velocity"]
+    reader.check_names(["root_height", "root_rotation", *motion, "angles", "joint_velocities", "gain"])
+    hinges, gain = character.hinge_names, reader.child("gain")
+    names, size = action_names(character), deviation_size(len(character.hinge_names))
+    gain.check_names(names)
+    velocities = [reader.named(name, AXES, -200.0, 200.0) for name in motion]
+    return EntryFeedback(
+        height=reader.number("root_height", -100.0, 100.0),
+        root_rotation=reader.named("root_rotation", AXES, -50.0, 50.0),
+        velocities=np.concatenate([*velocities, reader.named("joint_velocities", hinges, -200.0, 200.0)]),
+        angles=reader.named("angles", hinges, -7.0, 7.0),
+        gain=np.array([gain.numbers(name, size, -1e4, 1e4) for name in names]),
     )
 
 

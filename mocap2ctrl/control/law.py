@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.compiled import njit
+from mocap2ctrl.control.entry_feedback import ACTIONS, NO_FEEDBACK, FeedbackArrays, entry_action, move_targets
 from mocap2ctrl.errors import CharacterError
 from mocap2ctrl.geometry.compiled_rotations import axis_quaternion, multiply, rotate, rotation_difference
 from mocap2ctrl.simulation.engine import load_threshold_n
@@ -46,8 +47,8 @@ FULL_SUPPORT = 0.5
 """Load, as a fraction of body weight, from which the hips hold the root fully."""
 
 # A controller's memory between steps.
-STATE, STATE_TIME, STEP, LOAD, PRESSURE, WAS_LOADED, SUPPORT = 0, 1, 2, 3, 5, 11, 13
-MEMORY_SIZE = 15
+STATE, STATE_TIME, STEP, LOAD, PRESSURE, WAS_LOADED, SUPPORT, ACTION = 0, 1, 2, 3, 5, 11, 13, 15
+MEMORY_SIZE = ACTION + ACTIONS
 
 
 class Program(NamedTuple):
@@ -63,6 +64,7 @@ class Program(NamedTuple):
         exit_kind: (M,) EXIT_…
         exit_time_s: (P, M) duration for EXIT_TIME, longest duration for contact exits.
         next_state: (M,) where the exit leads.
+        feedback: what states make of how they are entered.
     """
 
     root_target: Array
@@ -74,6 +76,7 @@ class Program(NamedTuple):
     exit_kind: IntArray
     exit_time_s: Array
     next_state: IntArray
+    feedback: FeedbackArrays = NO_FEEDBACK
 
 
 class Span(NamedTuple):
@@ -174,6 +177,13 @@ def advance_state_machine(program, p, memory, body):  # type: ignore[no-untyped-
 
 
 @njit
+def enter_state(program, p, memory, qpos, qvel):  # type: ignore[no-untyped-def]
+    """Lets a state that has just been entered see the body: its feedback's action goes to `memory`, for as long as it acts."""
+    if program.feedback.gain.shape[0] > 0 and memory[STATE_TIME] == 0.0:
+        entry_action(program.feedback, p, int(memory[STATE]), qpos, qvel, memory[ACTION : ACTION + ACTIONS])
+
+
+@njit
 def follow_support(memory):  # type: ignore[no-untyped-def]
     """Updates the running means, in `memory`, of the loads on the feet."""
     for side in range(2):
@@ -196,8 +206,11 @@ def support_shares(program, state, memory, body, shares):  # type: ignore[no-unt
 
 
 @njit
-def balance_feedback(program, p, state, memory, body, com, com_velocity, side, angles):  # type: ignore[no-untyped-def]
-    """Turns the swing thigh's target toward d (§4.1.1): `angles` (J,) are changed in place for the hip of `side`."""
+def balance_feedback(program, p, state, memory, body, com, com_velocity, side, root, angles):  # type: ignore[no-untyped-def]
+    """Turns the swing thigh's target toward d (§4.1.1): `angles` (J,) are changed in place for the hip of `side`.
+
+    `root` (4,) is the root's target.
+    """
     theta = program.balance[p, state]
     if theta[2] <= 0.0:
         return
@@ -212,7 +225,6 @@ def balance_feedback(program, p, state, memory, body, com, com_velocity, side, a
     fraction = theta[2] * min(1.0, length / BALANCE_LENGTH_M)
     d /= length
     column = body.hip_column[side]
-    root = program.root_target[p, state]
     thigh, turned, step = np.empty(4), np.empty(4), np.empty(4)
     thigh[:] = root
     for h in range(3):
@@ -272,9 +284,9 @@ def hip_axes_world(qpos, body, side, out):  # type: ignore[no-untyped-def]
 
 
 @njit
-def root_target_velocity(program, p, state, qpos, body, out):  # type: ignore[no-untyped-def]
-    """Writes the root's wanted world angular velocity (3,), Eq. (4), to `out`."""
-    rotation_difference(qpos[3:7], program.root_target[p, state], out)
+def root_target_velocity(program, p, state, root, qpos, body, out):  # type: ignore[no-untyped-def]
+    """Writes the root's wanted world angular velocity (3,), Eq. (4), toward the orientation `root` (4,), to `out`."""
+    rotation_difference(qpos[3:7], root, out)
     scale = -program.root_alpha[p, state] / body.time_step_s
     for k in range(3):
         out[k] *= scale
@@ -317,7 +329,9 @@ def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, h
     """
     state = int(memory[STATE])
     joints = velocity.shape[0]
-    angles = program.angle_target[p, state].copy()
+    angles, root = program.angle_target[p, state].copy(), program.root_target[p, state].copy()
+    if program.feedback.gain.shape[0] > 0:
+        move_targets(program.feedback, memory[ACTION : ACTION + ACTIONS], root, angles)
     shares = np.zeros(2)
     follow_support(memory)
     support_shares(program, state, memory, body, shares)
@@ -325,13 +339,13 @@ def target_velocities(program, p, memory, body, qpos, qvel, com, com_velocity, h
         swing = 0 if shares[0] < shares[1] else 1
         if program.swing[state] != SWING_AUTO:
             swing = program.swing[state] - SWING_LEFT
-        balance_feedback(program, p, state, memory, body, com, com_velocity, swing, angles)
+        balance_feedback(program, p, state, memory, body, com, com_velocity, swing, root, angles)
     for j in range(joints):
         target = min(max(angles[j], body.lower[j]), body.upper[j])
         velocity[j] = -program.alpha[p, state, j] * (qpos[7 + j] - target) / body.time_step_s  # Eq. (5)
     if hold_root:
         root_velocity = np.empty(3)
-        root_target_velocity(program, p, state, qpos, body, root_velocity)
+        root_target_velocity(program, p, state, root, qpos, body, root_velocity)
         for side in range(2):
             if shares[side] > 0.0:
                 stance_hip(qpos, qvel, body, side, shares[side], root_velocity, velocity)

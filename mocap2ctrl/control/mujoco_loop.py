@@ -19,6 +19,7 @@ from mocap2ctrl.control.law import (
     Program,
     Span,
     advance_state_machine,
+    enter_state,
     hip_axes_world,
     root_target_velocity,
     target_velocities,
@@ -92,6 +93,7 @@ def _loop(handle, program, body, span, root_mode, record):  # type: ignore[no-un
                 if push_acts(pushes[p, k], step):
                     for i in range(3):
                         handle.xfrc_applied[int(pushes[p, k, 3]) + 1, i] += pushes[p, k, 4 + i]
+            enter_state(program, p, memory, handle.qpos, handle.qvel)
             com = handle.com[1]
             com_velocity = handle.sensordata[14:17]
             if belt.shape[0] > 0:
@@ -138,7 +140,8 @@ def _step_with_root_torque(handle, program, p, memory, body, velocity, root_mode
     applied = np.zeros(3)
     if side >= 0:
         world, local, inverse = np.empty(3), np.empty(3), np.empty(4)
-        root_target_velocity(program, p, int(memory[STATE]), handle.qpos, body, world)
+        state = int(memory[STATE])
+        root_target_velocity(program, p, state, program.root_target[p, state], handle.qpos, body, world)
         inverse[0] = handle.qpos[3]
         for k in range(1, 4):
             inverse[k] = -handle.qpos[3 + k]

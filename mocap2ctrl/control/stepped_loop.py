@@ -20,6 +20,7 @@ from mocap2ctrl.control.law import (
     Program,
     Span,
     advance_state_machine,
+    enter_state,
     target_velocities,
 )
 from mocap2ctrl.simulation.body_motion import centre_of_mass_motion, masses_of
@@ -90,6 +91,7 @@ def _think(program, p, memory, body, masses, belt, vector, end_step, stop_at_sta
     advance_state_machine(program, p, memory, body)
     if memory[STEP] >= end_step or int(memory[STATE]) == stop_at_state:
         return END
+    enter_state(program, p, memory, qpos, qvel)
     com, com_velocity = np.empty(3), np.empty(3)
     centre_of_mass_motion(masses, qpos, qvel, com, com_velocity)
     if belt.shape[0] > 0:

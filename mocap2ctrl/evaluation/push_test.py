@@ -43,7 +43,7 @@ class PushTest:
             if the first step was not; None if the controller falls without a push.
         protocol: in words.
         cyclic: whether it is the paper's, of a controller that goes on; else a single push within the clip.
-        undisturbed_s: time until it falls without a push, or that it was watched, seconds.
+        undisturbed_s: time until it falls without a push, or that it was watched: up to `watch_s` for a cycle, seconds.
         seconds: how long it was to survive.
         cycle_s: period of the gait, seconds; None for a chain.
         by_phase_n: the same by side, for each phase.
@@ -98,6 +98,7 @@ def push_test(
     environment: Place | None = None,
     step_n: float = STEP_N,
     max_force_n: float = MAX_FORCE_N,
+    watch_s: float = SECONDS,
     workers: int = 1,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> PushTest:
@@ -114,6 +115,7 @@ def push_test(
         environment: where; level ground if not given.
         step_n: from one force to the next, N.
         max_force_n: where the search ends, N.
+        watch_s: how long a cycle is watched without pushes, seconds; no less than the test lasts.
         workers: threads; they do not change the result.
         on_progress: told the share that is done, and of what.
 
@@ -134,7 +136,8 @@ def push_test(
     loop = cycle_start(controller)
     clip_s = judged_seconds(capture.reference)
     seconds = clip_s if loop is None else SECONDS
-    undisturbed = _survival(crew[0], controller, rule, [()], seconds)[0]
+    watched = seconds if loop is None else max(watch_s, seconds)
+    undisturbed = _survival(crew[0], controller, rule, [()], watched)[0]
     if undisturbed < seconds:
         loop, seconds = None, clip_s
     result = PushTest(

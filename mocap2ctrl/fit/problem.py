@@ -229,6 +229,7 @@ def programs(
         alpha=tiled(base.alpha),
         balance=tiled(base.balance),
         exit_time_s=tiled(base.exit_time_s),
+        feedback=base.feedback.tiled(population),
     )
     group = character.hinge_group
     for index in problem.free:

@@ -6,7 +6,7 @@ with the states behind it in sight.
 The paper optimises a transformed controller as a whole. A state that begins at another moment is another state, so after T_perp
 the chain is grown once more, along the new structure, from the reference. After T_inf the states of the cycle are optimised
 together, by descent alone, over windows that reach farther and farther past the clip's end: the reference, carried on period by
-period, tells what a cycle is to come back to.
+period, tells what a cycle is to come back to. What brings it back, in the end, is feedback (`fit/stabilise.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
+from mocap2ctrl.fit.stabilise import stabilised
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
@@ -140,7 +141,7 @@ def contact_steps(pool: EvaluationPool, controller: Controller, growth: Growth) 
 
 
 def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture) -> _Found | None:
-    """T_inf: the chain as a cycle, its states optimised; None for a chain, or a reference, that does not repeat itself."""
+    """T_inf: the chain as a cycle, its states optimised and stabilised; None where a chain or reference does not repeat itself."""
     where = repeats(chain.controller)
     target = None if where is None else carried_target(capture)
     if where is None or target is None:
@@ -153,6 +154,7 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
             controller = _descended(pool, problem, growth, [k, CYCLE])
+    controller = stabilised(pool.evaluator.engine, controller)
     return _Found(controller, window_cost(pool.evaluator, controller, frames - 1))
 
 

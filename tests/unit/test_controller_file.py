@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.closed_loop import run, start_vector
 from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose, compile_program
+from mocap2ctrl.control.entry_feedback import ACTIONS, EntryFeedback, deviation_size
 from mocap2ctrl.control.file import controller_from_data, controller_to_data, load_controller, save_controller
 from mocap2ctrl.errors import ControllerFileError
 from mocap2ctrl.simulation.engine import TIME_STEP_S
@@ -51,8 +53,15 @@ def example(character: Character) -> Controller:
         balance = np.array([rng.uniform(-1, 1), rng.uniform(-1, 1), rng.uniform(0, 1)])
         return ControlState(name, target, rng.uniform(0.001, 0.2, groups), balance, swing, exit_)
 
+    feedback = EntryFeedback(
+        1 / 7,
+        rng.normal(size=3),
+        rng.normal(size=6 + hinges),
+        rng.normal(size=hinges),
+        rng.normal(size=(ACTIONS, deviation_size(hinges))),
+    )
     states = (
-        state("1", Exit("time", 1 / 3, "2"), "left", False),
+        replace(state("1", Exit("time", 1 / 3, "2"), "left", False), feedback=feedback),
         state("2", Exit("left", 0.7, "3"), "right", True),
         state("3", Exit("right", 0.1 + 0.2, "schwung ä"), "auto", False),
         state("schwung ä", Exit(), "auto", True),
@@ -73,6 +82,10 @@ def assert_equal(a: Controller, b: Controller) -> None:
         np.testing.assert_array_equal(x.target.root_rotation, y.target.root_rotation)
         np.testing.assert_array_equal(x.target.angles, y.target.angles)
         assert (x.target.coefficients is None) == (y.target.coefficients is None)
+        assert (x.feedback is None) == (y.feedback is None)
+        if x.feedback is not None:
+            for field in fields(x.feedback):
+                np.testing.assert_array_equal(getattr(x.feedback, field.name), getattr(y.feedback, field.name))
         if x.target.coefficients is not None:
             np.testing.assert_array_equal(x.target.coefficients, y.target.coefficients)
     np.testing.assert_array_equal(start_vector(a.start), start_vector(b.start))

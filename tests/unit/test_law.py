@@ -300,7 +300,9 @@ def feedback(
     program.balance[0, 0] = theta
     com = np.array([2.0 * d[0], 2.0 * d[1], 0.9])  # both feet's centre of pressure is the origin
     after = before.copy()
-    balance_feedback(program, 0, 0, memory_with(300.0, 300.0), body, com, np.zeros(3), side, after)
+    balance_feedback(
+        program, 0, 0, memory_with(300.0, 300.0), body, com, np.zeros(3), side, program.root_target[0, 0], after
+    )
     return before, after
 
 
@@ -357,7 +359,18 @@ def test_velocity_of_the_centre_of_mass_counts(body: BodyArrays, character: Char
     program = single_state_program([1, 0, 0, 0], np.zeros(len(character.hinges)), 0.1)
     program.balance[0, 0] = 0.0, 0.1, 0.6
     angles = np.zeros(len(character.hinges))
-    balance_feedback(program, 0, 0, memory_with(300.0, 300.0), body, np.zeros(3), np.array([0.0, 0.5, 9.0]), 0, angles)
+    balance_feedback(
+        program,
+        0,
+        0,
+        memory_with(300.0, 300.0),
+        body,
+        np.zeros(3),
+        np.array([0.0, 0.5, 9.0]),
+        0,
+        program.root_target[0, 0],
+        angles,
+    )
     turned = leg_direction(body, angles, 0)
     assert np.degrees(np.arccos(-turned[2])) == pytest.approx(0.6 * 0.5 * 90.0)
     assert turned[1] > 0.3
@@ -368,7 +381,9 @@ def test_centre_of_pressure_is_weighed_by_load(body: BodyArrays, character: Char
     program.balance[0, 0] = THETA
     angles = np.zeros(len(character.hinges))
     com = np.array([0.0, 0.045, 0.9])  # above the centre of pressure of loads 3 to 1 at y = +-0.09
-    balance_feedback(program, 0, 0, memory_with(450.0, 150.0), body, com, np.zeros(3), 0, angles)
+    balance_feedback(
+        program, 0, 0, memory_with(450.0, 150.0), body, com, np.zeros(3), 0, program.root_target[0, 0], angles
+    )
     np.testing.assert_allclose(angles, 0.0, atol=1e-12)
 
 
