@@ -98,7 +98,7 @@ def push_test(
     environment: Place | None = None,
     step_n: float = STEP_N,
     max_force_n: float = MAX_FORCE_N,
-    watch_s: float = SECONDS,
+    watch_s: float = 0.0,
     workers: int = 1,
     on_progress: Callable[[float, str], None] = lambda share, what: None,
 ) -> PushTest:
@@ -115,7 +115,7 @@ def push_test(
         environment: where; level ground if not given.
         step_n: from one force to the next, N.
         max_force_n: where the search ends, N.
-        watch_s: how long a cycle is watched without pushes, seconds; no less than the test lasts.
+        watch_s: how long a cycle is watched without pushes, seconds, if that is longer than the test lasts.
         workers: threads; they do not change the result.
         on_progress: told the share that is done, and of what.
 

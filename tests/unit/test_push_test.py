@@ -118,6 +118,8 @@ def test_the_protocol_over_a_cycle(stander: Standing, monkeypatch: pytest.Monkey
     assert sides["left"] == pytest.approx(sides["right"], abs=10.0)  # the body is its own mirror image
     assert told == sorted(told)
     assert push_test(_capture(stander), max_force_n=60.0, workers=2) == result
+    longer = push_test(_capture(stander), max_force_n=10.0, watch_s=7.0)
+    assert (longer.undisturbed_s, longer.seconds) == (7.0, 6.5)
 
 
 def test_the_largest_push_is_the_last_survived_in_a_row(stander: Standing, monkeypatch: pytest.MonkeyPatch):
