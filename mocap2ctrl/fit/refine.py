@@ -24,7 +24,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
-from mocap2ctrl.fit.stabilise import stabilised
+from mocap2ctrl.fit.stabilise import WATCH_S, stabilised
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
@@ -46,10 +46,11 @@ AHEAD_S = (0.0, 1.25, 3.75)
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A controller and its E over the clip."""
+    """A controller, its E over the clip, and for how long it stands without pushes, where that was watched, seconds."""
 
     controller: Controller
     cost: float
+    upright_s: float = np.nan
 
 
 def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Capture) -> Iterator[Stage]:
@@ -83,6 +84,7 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
     told = NO_CYCLE
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
+        told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= WATCH_S else ''}"
     yield reached(stages - 1, told)
 
 
@@ -154,8 +156,8 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
             controller = _descended(pool, problem, growth, [k, CYCLE])
-    controller = stabilised(pool.evaluator.engine, controller)
-    return _Found(controller, window_cost(pool.evaluator, controller, frames - 1))
+    controller, upright_s = stabilised(pool.evaluator.engine, controller)
+    return _Found(controller, window_cost(pool.evaluator, controller, frames - 1), upright_s)
 
 
 def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:

@@ -73,14 +73,17 @@ class Slopes:
     by_action: Array
 
 
-def stabilised(engine: Engine, controller: Controller) -> Controller:
-    """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer."""
+def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, float]:
+    """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer.
+
+    Also for how long it then stands, seconds, up to `WATCH_S`.
+    """
     cycle = cycle_states(controller)
     entered = [(index, start) for index, start in entries(engine, controller) if index in cycle][:-BEFORE_FALL]
     visits = {i: [start for index, start in entered if index == i][: max(ENTRIES)] for i in cycle}
     fewest = min((len(starts) for starts in visits.values()), default=0)
     if fewest == 0:
-        return controller
+        return controller, float(survival(engine, [controller], [()])[0])
     found = {i: [slopes(engine, controller, i, start) for start in visits[i][:fewest]] for i in cycle}
     candidates = [controller]
     for use, effort in itertools.product(sorted({min(use, fewest) for use in ENTRIES}), EFFORTS):
@@ -88,11 +91,11 @@ def stabilised(engine: Engine, controller: Controller) -> Controller:
     upright = survival(engine, candidates, [()] * len(candidates))
     standing = [c for c, t in zip(candidates, upright, strict=True) if t >= upright.max()]
     if len(standing) == 1 or upright.max() < WATCH_S:
-        return standing[0]
+        return standing[0], float(upright.max())
     sequences = growing_pushes(engine.character.segment_index(PUSH_SEGMENT))
     runs = [(c, pushes) for c in standing for pushes in sequences]
     pushed = survival(engine, [c for c, _ in runs], [p for _, p in runs]).reshape(len(standing), -1).mean(axis=1)
-    return standing[int(np.argmax(pushed))]
+    return standing[int(np.argmax(pushed))], WATCH_S
 
 
 def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array]]:

@@ -117,10 +117,10 @@ def test_a_fall_is_turned_into_standing(
     monkeypatch.setattr(stabilise, "ENTRIES", (3,))
     monkeypatch.setattr(stabilise, "EFFORTS", (3.0,))
     loose = stander(character, standing, 0.001)
-    held = stabilised(engine, loose)
+    held, upright_s = stabilised(engine, loose)
     before, after = survival(engine, [loose, held], [(), ()])
     assert before < 7.0
-    assert after == 8.0
+    assert after == upright_s == 8.0
     assert all(state.feedback is not None for state in held.states)
 
 
@@ -130,9 +130,9 @@ def test_what_stands_best_without_feedback_stays_without(
     monkeypatch.setattr(stabilise, "WATCH_S", 4.0)
     firm = stander(character, standing, 0.1)
     chain = firm.with_states([firm.states[0], replace(firm.states[1], exit=Exit())])
-    assert stabilised(engine, chain) is chain  # no cycle, nothing that comes again
+    assert stabilised(engine, chain)[0] is chain  # no cycle, nothing that comes again
     monkeypatch.setattr(stabilise, "entries", lambda *_: iter(()))
-    assert stabilised(engine, firm) is firm
+    assert stabilised(engine, firm) == (firm, 4.0)
 
 
 def test_pushes_end_what_stands(
