@@ -50,6 +50,8 @@ BEFORE_FALL = 6
 SETTLING = 30
 """Times round the cycle after which Riccati's recursion stands still."""
 DISCOUNT = 0.98
+DECIMALS = 5
+"""Of gains: people read the file."""
 PUSH_SEGMENT, PUSH_S, PUSHES_EVERY_S, PUSH_N = "chest", 0.2, 2.0, 10.0
 PUSHED, GOLDEN_ANGLE = 8, np.pi * (3.0 - np.sqrt(5.0))
 """Runs with pushes, the n-th of n times `PUSH_N` and turned by the golden angle from the one before."""
@@ -210,7 +212,7 @@ def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float
         value[index] = np.asarray(cost + effort * gain[index].T @ gain[index] + closed.T @ after @ closed)
     return controller.with_states(
         [
-            replace(state, feedback=replace(found[i].reference, gain=gain[i])) if i in gain else state
+            replace(state, feedback=replace(found[i].reference, gain=gain[i].round(DECIMALS))) if i in gain else state
             for i, state in enumerate(controller.states)
         ]
     )
