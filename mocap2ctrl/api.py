@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +24,7 @@ from mocap2ctrl.evaluation.surroundings import Place, placed
 from mocap2ctrl.evaluation.video import evaluate_video, video_judged_seconds, video_part, video_warnings
 from mocap2ctrl.fit.capture import Capture, load_capture, load_settings
 from mocap2ctrl.fit.config import FitConfig, budget
-from mocap2ctrl.fit.crew import default_workers, open_crew
+from mocap2ctrl.fit.crew import Crew, default_workers, open_crew
 from mocap2ctrl.fit.divergence import Divergence, DivergenceReplay, replay_divergence
 from mocap2ctrl.fit.divergence_file import divergence_path, load_divergence
 from mocap2ctrl.fit.inputs import (
@@ -85,6 +86,7 @@ def fit(
     seed: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
+    crew: Crew | None = None,
     engine: str = "mujoco",
     also_in: str | None = None,
     prior: str = "auto",
@@ -125,6 +127,7 @@ def fit(
         seed: of all random numbers.
         workers: processes on this machine; all cores if not given. Does not change the result.
         scheduler: evaluate on a cluster instead: `tcp://HOST:PORT` of a Dask scheduler, or `mpi` in an MPI job.
+        crew: who evaluates, of `workers` and `scheduler`, if it was opened before; else it is opened here.
         engine: name of the physics engine.
         also_in: name of another engine in which every controller is judged too, so that the result performs in both; costs are the
             means over the two.
@@ -213,9 +216,10 @@ def fit(
     job = Job(source, folder, character, config, run, workers or default_workers(), resume, overwrite)
     job.keep(source, reference, camera, background, keypoints, joint_map, skeleton)
     begin = _begin_video if seen else _begin_motion
-    with open_crew(workers, scheduler) as crew:  # before the long work: a cluster that cannot be used is told at once
+    # Before the long work: a cluster that cannot be used is told at once.
+    with open_crew(workers, scheduler) if crew is None else nullcontext(crew) as evaluating:
         capture, loaded = begin(job, options, on_input, on_preparation)
-        outcome = fit_capture(capture, crew, resume, on_progress)
+        outcome = fit_capture(capture, evaluating, resume, on_progress)
     core = cpu_seconds() - cpu + outcome.remote_s
     outcome = replace(outcome, wall_s=time.perf_counter() - begun, core_s=core)  # masks and track included
     evaluation, replayed = evaluate(outcome.capture, reference=reference)

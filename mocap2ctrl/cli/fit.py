@@ -11,6 +11,7 @@ from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
+    from mocap2ctrl.fit.crew import Crew
 
 EPILOG = """examples:
   mocap2ctrl fit walk.mp4                              writes captures/walk; the camera is in walk.toml. Without a file
@@ -91,15 +92,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Fits, then says what came out and where it lies."""
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.fit.crew import open_crew
+
+    if options.resume and options.overwrite:
+        raise ConfigError("--resume and --overwrite were both given; choose one")
+    with open_crew(options.workers, options.scheduler) as crew:
+        crew.start()
+        return _fit(options, crew)
+
+
+def _fit(options: argparse.Namespace, crew: Crew) -> int:
+    """Loads what a fit needs, which takes a second, while workers do the same."""
     from dataclasses import replace
 
     from mocap2ctrl import api
     from mocap2ctrl.cli.progress import FitDisplay
-    from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.fit.config import budget
 
-    if options.resume and options.overwrite:
-        raise ConfigError("--resume and --overwrite were both given; choose one")
     config = budget(options.budget)
     if options.method:
         config = replace(config, method=options.method)
@@ -113,6 +123,7 @@ def run(options: argparse.Namespace) -> int:
             seed=options.seed,
             workers=options.workers,
             scheduler=options.scheduler,
+            crew=crew,
             engine=options.engine,
             also_in=options.also_in,
             prior=options.prior,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from multiprocessing import get_context, parent_process
 
 from mocap2ctrl.errors import ConfigError
@@ -43,6 +44,9 @@ class Crew:
         """How many tasks the workers of a shared crew should have at a time: those at work, and the next ones."""
         return 0
 
+    def start(self) -> None:
+        """Starts workers of its own before there is anything to evaluate: they load what they need beside this process."""
+
     def check(self) -> None:
         """Called now and then while tasks are waited for.
 
@@ -66,7 +70,7 @@ class LocalProcesses(Crew):
     )
 
     def __init__(self, workers: int) -> None:
-        """`workers` counts this process. The others start with the first evaluation."""
+        """`workers` counts this process. The others start with `start`, or with the first evaluation."""
         self._others = workers - 1
         self._executor: ProcessPoolExecutor | None = None
 
@@ -77,8 +81,13 @@ class LocalProcesses(Crew):
                 self._executor = ProcessPoolExecutor(
                     self._others, mp_context=get_context("spawn"), initializer=_start_worker
                 )
-                self._executor.submit(os.getpid)  # starts all now, while they inherit that interrupts are ignored
+                for _ in range(self._others):  # starts all now, while they inherit that interrupts are ignored
+                    self._executor.submit(_load)
         return self._executor
+
+    def start(self) -> None:
+        """See `Crew.start`."""
+        self.executor()
 
     def capacity(self) -> int:
         """See `Crew.capacity`."""
@@ -109,6 +118,11 @@ def _start_worker() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
+def _load() -> None:
+    """What all tasks need takes longer to load than a process to start."""
+    import_module("mocap2ctrl.fit.worker")
+
+
 def _end_with_parent() -> None:
     """A main process that is killed cannot end its workers, which would wait for tasks for ever."""
     parent = parent_process()
@@ -130,7 +144,7 @@ def local_crew(workers: int) -> Crew:
 
 @contextmanager
 def open_crew(workers: int | None, scheduler: str | None) -> Iterator[Crew]:
-    """Who evaluates, from what a user gives; a cluster's connection is closed on leaving.
+    """Who evaluates, from what a user gives; on leaving, workers are ended and a cluster's connection is closed.
 
     Args:
         workers: processes on this machine; all cores if not given.
@@ -141,7 +155,11 @@ def open_crew(workers: int | None, scheduler: str | None) -> Iterator[Crew]:
         FitError: its workers have other versions.
     """
     if scheduler is None:
-        yield local_crew(default_workers() if workers is None else workers)
+        crew = local_crew(default_workers() if workers is None else workers)
+        try:
+            yield crew
+        finally:
+            crew.release()  # workers that were started for nothing
         return
     if workers is not None:
         raise ConfigError(
@@ -158,8 +176,8 @@ def open_crew(workers: int | None, scheduler: str | None) -> Iterator[Crew]:
         cluster = open_dask(scheduler)
     else:
         raise ConfigError(f"scheduler is {scheduler!r}; allowed is tcp://HOST:PORT of a Dask scheduler, or {MPI}")
-    with cluster as crew:
-        yield crew
+    with cluster as connected:
+        yield connected
 
 
 def default_workers() -> int:

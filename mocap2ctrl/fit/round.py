@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from mocap2ctrl.fit.judgement import Judgement, Task, joined, portions
 
-AHEAD = 1
+AHEAD = 3
 """Generations that a search may be ahead of the slowest, so that all end at about the same time."""
 
 
@@ -115,6 +115,11 @@ class Round:
             whole = self._searches[piece.search].digest(joined(known))
             self._on_told(piece.search, whole)
             self._tell(piece.search, whole)
+
+    def take(self, pieces: Sequence[Piece]) -> None:
+        """The first of `todo`, which somebody does now."""
+        for _ in pieces:
+            self.todo.popleft()
 
     def put_back(self, pieces: Sequence[Piece]) -> None:
         """Pieces whose worker died are to be done again."""

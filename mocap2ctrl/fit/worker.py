@@ -5,9 +5,11 @@ from __future__ import annotations
 import platform
 import threading
 import time
+import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 
 from threadpoolctl import threadpool_limits
@@ -16,11 +18,13 @@ import mocap2ctrl
 from mocap2ctrl.compiled import source_digest
 from mocap2ctrl.errors import FitError
 from mocap2ctrl.fit.judgement import Judgement, Task, judge
-from mocap2ctrl.fit.problem import Evaluator
+from mocap2ctrl.fit.problem import Evaluator, Problem
 from mocap2ctrl.fit.setup import EvaluationSetup
 
 SETUPS_KEPT = 4
 """Evaluators that a worker keeps: a cluster may serve several fits."""
+
+PROBLEMS_KEPT = 16
 
 LIBRARIES = ("numpy", "scipy", "mujoco", "numba", "llvmlite")
 """On which the bits of a result depend."""
@@ -42,10 +46,11 @@ class Answer:
 
 
 class _Kept(threading.local):
-    """A thread's evaluators: an engine is one thread's, and some clusters run several tasks in one process."""
+    """A thread's evaluators, and problems: an engine is one thread's, and some clusters run several tasks in one process."""
 
     def __init__(self) -> None:
         self.evaluators: OrderedDict[str, Evaluator] = OrderedDict()
+        self.problems: OrderedDict[str, Problem] = OrderedDict()
 
 
 _kept = _Kept()
@@ -64,6 +69,28 @@ def work(key: str, task: Task, setup: EvaluationSetup | None = None) -> Answer:
         _keep(key, setup)
     judgement = judge(_kept.evaluators[key], task)
     return Answer(judgement, time.thread_time() - begun)
+
+
+def work_through(
+    key: str, tasks: Sequence[Task], names: Sequence[str], setup: EvaluationSetup | None = None
+) -> list[Answer]:
+    """`work` on one task after the other, each with the name of its problem: what follows from a problem is found out once."""
+    return [
+        work(key, task._replace(problem=_known(name, task.problem)), setup)
+        for task, name in zip(tasks, names, strict=True)
+    ]
+
+
+@lru_cache(maxsize=PROBLEMS_KEPT)
+def name_of(problem: Problem) -> str:
+    """By which workers know a problem again: each message brings another copy."""
+    return uuid.uuid4().hex
+
+
+def _known(name: str, problem: Problem) -> Problem:
+    while name not in _kept.problems and len(_kept.problems) >= PROBLEMS_KEPT:
+        _kept.problems.popitem(last=False)
+    return _kept.problems.setdefault(name, problem)
 
 
 def prepare(key: str, setup: EvaluationSetup) -> None:

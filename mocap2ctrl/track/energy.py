@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.track.balance import lean_of, place_between
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, softness_px
 from mocap2ctrl.track.keypoints import point_forces
 from mocap2ctrl.track.outline import outline_equations
@@ -42,12 +43,14 @@ class Belief(NamedTuple):
         alike: (T,) how much the legs do the same.
         grounded: (T,) how surely the body does not fly.
         travel: (T - 1, 2) the root's ground velocity without its fluctuations, m/s.
+        between: (T,) where on the line between the feet the body's mass is, 0 to 1.
     """
 
     standing: Array
     alike: Array
     grounded: Array
     travel: Array
+    between: Array
 
 
 @dataclass(eq=False)
@@ -107,6 +110,7 @@ def equations(
     _facing(evidence, path, result)
     _symmetry(evidence, path, belief.alike, result)
     _feet(evidence, path, body, belief, result)
+    _balance(evidence, path, body, belief, result)
     _keypoints(evidence, path, body, result)
     return result
 
@@ -219,8 +223,20 @@ def _feet(evidence: Evidence, path: Path, body: Array, belief: Belief, result: E
         _add_slips(result, sticking, slip, jacobian[:, :, :2])
 
 
+def _balance(evidence: Evidence, path: Path, body: Array, belief: Belief, result: Equations) -> None:
+    """A centre of mass above the feet of who stands on them, after Cauchy: not of who flies, lies, or goes on the hands."""
+    w = evidence.weights
+    found = lean_of(evidence.masses, evidence.tree, body, path, belief.between, result.derivatives)
+    surely = belief.grounded * belief.standing.max(axis=1)
+    beyond = np.sum(found.offset**2, axis=1) / (w.balance_reach * w.balance_m) ** 2
+    result.parts["balance"] = 0.5 * w.balance_reach**2 * float(np.sum(surely * np.log1p(beyond)))
+    if result.derivatives:
+        stiffness = np.repeat((surely / (w.balance_m**2 * (1.0 + beyond)))[:, None], 2, axis=1)
+        _add_heights(result, stiffness * found.offset, stiffness, found.jacobian)
+
+
 def _add_heights(result: Equations, lift: Array, stiffness: Array, jacobian: Array) -> None:
-    """Adds forces (T, N) and stiffnesses (T, N) on points with derivatives (T, N, D + 4)."""
+    """Adds forces (T, N) and stiffnesses (T, N) on numbers with derivatives (T, N, D + 4)."""
     size = result.gradient.shape[1]
     gradient = np.einsum("tn,tnd->td", lift, jacobian)
     matrix = jacobian.transpose(0, 2, 1) @ (stiffness[..., None] * jacobian)
@@ -358,6 +374,7 @@ def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:
         _alike(evidence, path),
         _grounded(evidence, path),
         _average_travel(evidence, path),
+        place_between(evidence.masses, evidence.tree, body, path),
     )
 
 

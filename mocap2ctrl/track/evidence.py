@@ -11,6 +11,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.character.shape import SeenBody, seen_body
 from mocap2ctrl.geometry.masks import row_spans, signed_distances
 from mocap2ctrl.prior.pca import PosePrior
+from mocap2ctrl.track.balance import Masses, masses_of
 from mocap2ctrl.track.keypoints import SeenPoints, seen_points
 from mocap2ctrl.track.outline import softened
 from mocap2ctrl.track.path import Sides, sides_of
@@ -53,6 +54,8 @@ class TrackWeights:
         symmetry: between the angles of left and right arm, while the legs do the same, radians.
         alike: between the angles of legs that do the same, radians.
         slip_speed: how fast a foot must be to be certainly not standing, m/s.
+        balance_m: of the centre of mass from above the line between the feet, metres.
+        balance_reach: standard deviations beyond which who stands is rather in the middle of a movement.
         keypoints: factor on the energy of keypoints, whose standard deviations are the landmarks' own.
         keypoints_reach: standard deviations beyond which a keypoint is rather a mistake.
     """
@@ -75,6 +78,8 @@ class TrackWeights:
     alike: float = 0.15
     girth: float = 0.2
     length: float = 0.03
+    balance_m: float = 0.1
+    balance_reach: float = 3.0
     keypoints: float = 1.5
     keypoints_reach: float = 2.0
 
@@ -93,6 +98,7 @@ class Evidence:
         prior: over poses.
         sides: of the body.
         soles: segments (N,), points (N, 3) and radii (N,) of the soles.
+        masses: of the body, and where its feet are.
         weights: how much each counts.
         keypoints: points of the body that were seen; None without.
     """
@@ -107,6 +113,7 @@ class Evidence:
     prior: PoseGaussian
     sides: Sides
     soles: tuple[npt.NDArray[np.int64], Array, Array]
+    masses: Masses
     weights: TrackWeights = field(default_factory=TrackWeights)
     keypoints: SeenPoints | None = None
 
@@ -156,6 +163,7 @@ def evidence_of(
         prior=pose_gaussian(prior),
         sides=sides_of(character),
         soles=_soles(character),
+        masses=masses_of(character),
         weights=weights or TrackWeights(),
         keypoints=seen_points(silhouettes.keypoints, character, view, scale, silhouettes.fps),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 
 import pytest
@@ -15,6 +16,21 @@ def test_workers_are_processes_here_but_for_a_single_one(workers: int, kind: typ
     with open_crew(workers, None) as crew:
         assert type(crew) is kind
         assert not crew.remote
+
+
+def test_workers_start_before_there_is_anything_to_do_and_end_without_it() -> None:
+    before = set(multiprocessing.active_children())
+    with open_crew(3, None) as crew:
+        assert set(multiprocessing.active_children()) == before
+        crew.start()
+        started = set(multiprocessing.active_children()) - before
+        assert len(started) == 2
+        assert crew.executor().submit(_has_loaded, "mocap2ctrl.fit.worker").result()
+    assert not any(process.is_alive() for process in started)
+
+
+def _has_loaded(module: str) -> bool:
+    return module in sys.modules
 
 
 def test_all_cores_unless_told() -> None:

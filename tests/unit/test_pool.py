@@ -28,7 +28,7 @@ from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.judgement import LARGE, SMALL, TERMS, Judgement, Task, portions
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads
+from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, declare
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
@@ -170,6 +170,27 @@ def test_a_worker_forgets_the_setups_of_long_ago(setup: EvaluationSetup, problem
     assert worker.work("fit 0", task).judgement is None
     assert worker.work("fit 0", task).versions == worker.versions()
     assert worker.work("fit 1", task).judgement is not None
+
+
+def test_a_worker_knows_a_problem_again(setup: EvaluationSetup, problem: Problem) -> None:
+    """Each message brings another copy of it; its parameters are declared once."""
+    task = Task(problem, samples(EvaluationPool(setup, 1), problem, 2))
+    name = worker.name_of(problem)
+    declare.cache_clear()
+    with threadpool_limits(limits=1):
+        answers = [worker.work_through(name, [replaced(task), task], [name, name], setup) for _ in range(3)]
+    assert declare.cache_info().misses == 1
+    first = answers[0][0].judgement
+    for answer in (answer for message in answers for answer in message):
+        assert answer.judgement is not None
+        assert first is not None
+        np.testing.assert_array_equal(answer.judgement.terms, first.terms)
+    assert worker.name_of(replaced(task).problem) != name
+
+
+def replaced(task: Task) -> Task:
+    """With a copy of its problem, as a message brings."""
+    return task._replace(problem=replace(task.problem))
 
 
 def test_recorded_costs_are_told_instead_of_simulated(tmp_path: Path, setup: EvaluationSetup, problem: Problem) -> None:

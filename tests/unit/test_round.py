@@ -83,7 +83,9 @@ def test_a_search_goes_on_while_another_waits() -> None:
 def test_pieces_of_dead_workers_come_first() -> None:
     round_ = Round([Search(0, 5 * LARGE)], 1, lambda number, tasks, told: None)
     round_.make_next()
-    taken = [round_.todo.popleft() for _ in range(2)]
+    taken = list(round_.todo)[:2]
+    round_.take(taken)
+    assert taken[0] not in round_.todo
     round_.put_back(taken)
     assert list(round_.todo)[:2] == taken
 
