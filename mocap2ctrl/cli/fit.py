@@ -163,6 +163,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def kept(options: argparse.Namespace) -> str:
+    """What an interruption leaves, in words."""
+    return "if its folder is there, go on with --resume"
+
+
 def _print_summary(result: FitResult) -> None:
     from mocap2ctrl.evaluation.metrics import verdict
 

@@ -59,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--symmetric",
         choices=("auto", "yes", "no"),
-        default="auto",
         help="learn one side of a gait (default: if it is symmetric)",
     )
     group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
@@ -73,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.files import write_bytes
     from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.report.learning import plot_learning
-    from mocap2ctrl.samcon.learn import learn
+    from mocap2ctrl.samcon.progressive import learn_in_parts
 
     output = Path(options.output)
     if output.suffix != ".json":
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     check_place(output.parent)
     graph = _graph(options)
     with LearningDisplay() as display:
-        learned = learn(
+        learned = learn_in_parts(
             graph,
             output,
             _config(options),
@@ -115,6 +114,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def kept(options: argparse.Namespace) -> str:
+    """What an interruption leaves, in words."""
+    from mocap2ctrl.samcon.progressive import resumable
+
+    if resumable(Path(options.output)):
+        return "go on with --resume"
+    return "nothing is kept: the open-loop control, which comes first, had not ended"
+
+
 def _config(options: argparse.Namespace) -> LearnConfig:
     from mocap2ctrl.samcon.learn import LearnConfig
 
@@ -126,11 +134,22 @@ def _config(options: argparse.Namespace) -> LearnConfig:
 
 def _graph(options: argparse.Namespace) -> ControlGraph:
     """The graph to learn: from a file, or made from a motion."""
-    path = Path(options.input)
-    if path.suffix == ".json":
-        from mocap2ctrl.graph.file import read_graph
+    from mocap2ctrl.graph.file import is_graph_file, read_graph
 
-        for name in ("gains", "skill", "height", "time_range", "fps", "unit", "up", "skeleton", "joint_map"):
+    path = Path(options.input)
+    if is_graph_file(path):
+        for name in (
+            "gains",
+            "skill",
+            "symmetric",
+            "height",
+            "time_range",
+            "fps",
+            "unit",
+            "up",
+            "skeleton",
+            "joint_map",
+        ):
             if getattr(options, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
         return read_graph(path)
@@ -155,7 +174,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
         character,
         skill=options.skill or loaded.clip.name,
         gains=gains,
-        mirrored={"auto": None, "yes": True, "no": False}[options.symmetric],
+        mirrored={"yes": True, "no": False}.get(options.symmetric),
     )
     for line in (*loaded.warnings, *told):
         note(f"note: {line}")

@@ -11,6 +11,7 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError, MotionFileError
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.fragments import ControlFragment
 from mocap2ctrl.motion.clips import carried_on, close_loop, cycle_turn
 from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
 from mocap2ctrl.types import Array, MotionClip
@@ -33,11 +34,13 @@ class Skill:
         name: unique in its graph.
         clip: the motion; a loop, closed, if the skill is cyclic.
         symmetric: its second half is the mirror image of the first.
+        pieces: of a cycle that is cut into fragments already: these, in order; the motion is theirs.
     """
 
     name: str
     clip: MotionClip
     symmetric: bool = False
+    pieces: tuple[ControlFragment, ...] = ()
 
     @property
     def cyclic(self) -> bool:

@@ -15,9 +15,10 @@ from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import GrowingPushes, survival
 from mocap2ctrl.samcon.regression import regress
+from mocap2ctrl.samcon.rising import course_of, starts_of
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
-from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import Step, first_fragments, learning_walk
+from mocap2ctrl.samcon.tasks import task_of
+from mocap2ctrl.samcon.walks import Step, learning_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
@@ -112,6 +113,7 @@ class GuidedLearning:
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._learned = tuple(name for name in graph.fragments if name not in frozen)
         self._pairs = mirror_pairs(graph, character)
+        self._starts = starts_of(graph, rollouts, seed)
         self.push_n = config.push_n
 
     def restore(self, history: Sequence[Iteration]) -> None:
@@ -151,7 +153,7 @@ class GuidedLearning:
 
     def test(self, progress: Callable[[str, float], None] = lambda what, share: None) -> tuple[Array, Array]:
         """(runs,) seconds to a fall, undisturbed and pushed, of the policies as they are; the same runs each time."""
-        tasks, starts = self._tasks(), self._starts()
+        tasks, starts = self._tasks(), self._starts
         runs, seconds = self.config.runs, self.config.seconds
         few = max(1, runs // 10)
         calm = survival(self._sampler, self.graph, tasks, starts, runs=few, seconds=seconds, seed=self.seed)
@@ -179,18 +181,12 @@ class GuidedLearning:
             for name, task in tasks.items()
         }
 
-    def _starts(self) -> dict[str, Array]:
-        return {name: reference_snapshot(self.graph.fragments[name], 0) for name in first_fragments(self.graph)}
-
     def _sampled(
         self, walk: Sequence[Step], number: int, rng: np.random.Generator, progress: Callable[[str, float], None]
     ) -> Episode:
         """Line 7."""
-        config, tasks, starts = self.config, self._tasks(), self._starts()
-        course = [
-            replace(tasks[step.fragment], start=starts[step.fragment]) if step.restart else tasks[step.fragment]
-            for step in walk
-        ]
+        config = self.config
+        course = course_of(walk, self._tasks(), self._starts, rng)
         sampling = SamplingConfig(
             samples=config.first_samples if number == 1 else config.samples,
             noise_rad=float(np.radians(config.noise_deg)),

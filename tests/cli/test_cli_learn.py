@@ -13,13 +13,15 @@ from conftest import Run
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.cli import learn
 from mocap2ctrl.cli.learn import _config
+from mocap2ctrl.cli.learning_display import LearningDisplay
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph, FeedbackPolicy
 from mocap2ctrl.motion.clips import close_loop
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
-from mocap2ctrl.samcon.learn import LearnConfig
+from mocap2ctrl.samcon.guided import Iteration
+from mocap2ctrl.samcon.learn import LearnConfig, Progress
 
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
@@ -76,6 +78,7 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("humanoid3d_walk", "-o", "walk.json", "--gains", "strong"), "allowed are locomotion and stunts"),
         (("nothing.json", "-o", "walk.json"), "no such file"),
         (("graph.json", "-o", "walk.json", "--gains", "stunts"), "--gains is for motion files"),
+        (("graph.json", "-o", "walk.json", "--symmetric", "no"), "--symmetric is for motion files"),
         (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
         (("graph.json", "-o", "graph.json", "--relearn"), "exists already; use --overwrite"),
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
@@ -95,6 +98,23 @@ def test_mistakes_are_told_in_one_line(
     assert ran.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["graph.json"]
     assert (tmp_path / "graph.json").read_bytes() == before
+
+
+@needs_clips
+def test_a_motion_whose_name_ends_as_a_graph_s(run: Run, tmp_path: Path) -> None:
+    clip = (deepmimic_directory() / "humanoid3d_backflip.txt").read_bytes()  # type: ignore[operator]
+    (tmp_path / "clip.json").write_bytes(clip)
+    run("learn", tmp_path / "clip.json", "-o", tmp_path / "learned.json").refused("does not repeat itself")
+
+
+def test_the_best_iteration_is_told_beside_the_latest(capsys: pytest.CaptureFixture[str]) -> None:
+    done = [Iteration(n, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 60.0, pushed) for n, pushed in ((1, 20.0), (2, 15.0))]
+    with LearningDisplay() as display:
+        for number in (1, 2):
+            display.progress(Progress("iterations", 1.0, number, 3, done[:number]))
+    last = " ".join(capsys.readouterr().err.split()).split("iteration 2/3")[1]
+    assert "15 s under pushes" in last
+    assert "best so far: iteration 1, 20 s" in last
 
 
 @needs_clips

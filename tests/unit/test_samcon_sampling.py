@@ -24,7 +24,7 @@ from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
 from mocap2ctrl.samcon.performance import GrowingPushes
 from mocap2ctrl.samcon.sampling import Sampler, SamplingConfig, resample, standing
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import first_fragments, learning_walk, random_walk
+from mocap2ctrl.samcon.walks import BEYOND, first_fragments, learning_walk, random_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array, MotionClip, SimState
 
@@ -94,6 +94,21 @@ def test_a_learning_walk_visits_all_often_enough(character: Character):
     walk = learning_walk(graph, list(graph.fragments), 20, 10_000, np.random.default_rng(2))
     counts = Counter(step.fragment for step in walk)
     assert min(counts[name] for name in graph.fragments) == 20
+
+
+def test_a_one_way_road_is_begun_anew_until_it_is_visited_enough(character: Character):
+    graph = random_graph(character)
+    ring = {f"walk/{i}": (f"walk/{(i + 1) % 3}",) for i in range(3)}
+    road = replace(graph, successors={"run/0": ("run/1",), "run/1": ("walk/1",), "run/2": ("run/0",), **ring})
+    on = ["walk/1", "walk/2", "walk/0"] * 5
+    walk = learning_walk(road, ["run/0", "run/1", "run/2"], 3, 1000, np.random.default_rng(0))
+    assert len(on) == BEYOND
+    assert [step.fragment for step in walk] == ["run/2", "run/0", "run/1", *on] * 3
+    assert [i for i, step in enumerate(walk) if step.restart] == [0, 3 + BEYOND, 2 * (3 + BEYOND)]
+    everything = learning_walk(road, list(graph.fragments), 7, 1000, np.random.default_rng(0))
+    counts = Counter(step.fragment for step in everything)
+    assert [counts[f"run/{i}"] for i in range(3)] == [7, 7, 7]
+    assert min(counts.values()) == 7
 
 
 def test_rings_that_no_edge_joins_are_all_walked(character: Character):
