@@ -17,8 +17,8 @@ RISING_SAMPLES, RISING_DEVIATION_DEG = 500, 8.0
 """N_s and σ of the open-loop control of rising skills. Ours: with 300 and 5°, as for others, the body does not get up."""
 RISING_ROUNDS, ROUND_VISITS, RISING_VISITS = 3, 1, 5
 ITERATIONS, GUIDED_VISITS, GUIDED_PUSH_N, LOOKAHEAD = 3, 24, 30.0, 3
-"""At most: iterations, and visits of each fragment in one; σ of the first pushes, newtons; fragments of lookahead. Ours: bodies that lie
-converge by themselves, so that the first iteration already rises."""
+"""At most: iterations, and visits of each fragment in one; σ of the first pushes, newtons; fragments of lookahead. Ours: lying
+bodies come together by themselves, so that the first iteration already rises."""
 RUNS, ON_S = 40, 5.0
 """Falls after which an iteration is tested, and how long they must go on after the rising skill."""
 

@@ -110,10 +110,8 @@ def lies(snapshots: Array, wanted: Array) -> npt.NDArray[np.bool_]:
     return np.asarray((angles < LIES_RAD) & (tilt < TILT_RAD) & (speed < STILL_M_S))
 
 
-def _fallen(
-    graph: ControlGraph, first: ControlFragment, rollouts: PdRollouts, rng: np.random.Generator, count: int = FALLS
-) -> Array:
-    """(N, K) where those lie who, of `count` bodies, come to lie where the fragment `first` begins.
+def _fallen(graph: ControlGraph, first: ControlFragment, rollouts: PdRollouts, rng: np.random.Generator) -> Array:
+    """(N, K) where those lie who, of `FALLS` bodies, come to lie where the fragment `first` begins.
 
     A body is as at the begin of a random fragment to which walks come back, and is pushed over: forwards for a skill that begins
     on the face.
@@ -121,7 +119,7 @@ def _fallen(
     Raises:
         GraphError: no fall ends there.
     """
-    wanted = reference_snapshot(first, 0)
+    count, wanted = FALLS, reference_snapshot(first, 0)
     standing = [reference_snapshot(f, 0) for name, f in graph.fragments.items() if comes_back(graph, name)]
     states = np.array([standing[int(i)] for i in rng.integers(len(standing), size=count)])
     forces = _pushes(states, wanted, rng)
