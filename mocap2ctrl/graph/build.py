@@ -114,7 +114,8 @@ def build_graph(
         chain = fragments_of(name, frames, division, 0, led(frames[2], lead_s))
         _add(chain, fragments, edges)
         edges += [(a, chain[0].name) for a in source.ends(leave)] + [(chain[-1].name, b) for b in target.begins(enter)]
-    return _walkable(fragments, edges, character, gains, one_way, provenance or {})
+    doubts = "".join(f"skill {skill.name!r}: {skill.doubt}; " for skill in skills if skill.doubt)
+    return _walkable(fragments, edges, character, gains, one_way, provenance or {}, doubts)
 
 
 def _add(chain: Chain, fragments: dict[str, ControlFragment], edges: list[tuple[str, str]]) -> None:
@@ -183,14 +184,15 @@ def _walkable(
     gains: str,
     one_way: Collection[str],
     provenance: Mapping[str, object],
+    doubts: str,
 ) -> BuiltGraph:
     """The graph without what cannot be walked forever."""
     successors = {name: tuple(b for a, b in edges if a == name) for name in fragments}
     core = find_core(fragments, successors, one_way)
     if not core.kept:
         raise GraphError(
-            "nothing can be repeated: no skill is a cycle, and no transitions lead round; name a cycle with --cyclic, or give "
-            "--transition"
+            f"{doubts}nothing can be repeated: no skill is a cycle, and no transitions lead round; name a cycle with --cyclic, or "
+            "give --transition"
         )
     kept = set(core.kept)
     graph = ControlGraph(

@@ -77,7 +77,12 @@ class ExportedGraph:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know."""
-        core, lost, said = self.built.core, self.built.lost, []
+        core, lost = self.built.core, self.built.lost
+        said = [
+            f"skill {skill.name!r} is performed once: {skill.doubt}; --cyclic {skill.name} takes it as a cycle"
+            for skill in self.skills
+            if skill.doubt
+        ]
         names = [skill.name for skill in self.skills]
         for name in lost:
             if name in names:
