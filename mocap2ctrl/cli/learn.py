@@ -22,6 +22,7 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o walk.json --relearn --overwrite   go on with what is learned
+  mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
 
@@ -50,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--relearn", action="store_true", help="improve fragments that have feedback too, and keep their targets"
+    )
+    parser.add_argument(
+        "--character",
+        metavar="FILE.toml",
+        type=given,
+        help="of the body (default: a graph's own, the built-in one for motions); a graph's targets are where its learning begins",
     )
     parser.add_argument("--resume", action="store_true", help="go on after the last iteration that was finished")
     parser.add_argument("--overwrite", action="store_true", help="replace the output")
@@ -134,7 +141,9 @@ def _config(options: argparse.Namespace) -> LearnConfig:
 
 def _graph(options: argparse.Namespace) -> ControlGraph:
     """The graph to learn: from a file, or made from a motion."""
+    from mocap2ctrl.character.model import load_character
     from mocap2ctrl.graph.file import is_graph_file, read_graph
+    from mocap2ctrl.graph.retarget import retargeted
 
     path = Path(options.input)
     if is_graph_file(path):
@@ -152,8 +161,14 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
         ):
             if getattr(options, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
-        return read_graph(path)
-    from mocap2ctrl.character.model import load_character
+        graph = read_graph(path)
+        if options.character is None:
+            return graph
+        if options.relearn:
+            raise ConfigError(
+                "--relearn goes on with a body's own feedback, of which --character has none; give one of them"
+            )
+        return retargeted(graph, load_character(options.character))
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.samcon.cycle import motion_graph
@@ -162,7 +177,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
     gains = options.gains or "locomotion"
     if gains not in GAIN_SETS:
         raise ConfigError(f"--gains {gains}: allowed are {' and '.join(GAIN_SETS)}")
-    character = load_character(height_m=options.height)
+    character = load_character(options.character, height_m=options.height)
     loaded = load_motion(
         options.input,
         character,

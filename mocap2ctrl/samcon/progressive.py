@@ -19,6 +19,8 @@ RISING_ROUNDS, ROUND_VISITS, RISING_VISITS = 3, 1, 5
 ITERATIONS, GUIDED_VISITS, GUIDED_PUSH_N, LOOKAHEAD = 3, 24, 30.0, 3
 """At most: iterations, and visits of each fragment in one; σ of the first pushes, newtons; fragments of lookahead. Ours: lying
 bodies come together by themselves, so that the first iteration already rises."""
+FIRST_SAMPLES = 80
+"""N_s of the first iteration, at least."""
 RUNS, ON_S = 40, 5.0
 """Falls after which an iteration is tested, and how long they must go on after the rising skill."""
 
@@ -89,6 +91,7 @@ def rising_config(config: LearnConfig, graph: ControlGraph, roads: Collection[st
     )
     guided = replace(
         config.guided,
+        first_samples=max(config.guided.first_samples, FIRST_SAMPLES),
         iterations=min(config.guided.iterations, ITERATIONS),
         visits=min(config.guided.visits, GUIDED_VISITS),
         push_n=GUIDED_PUSH_N,

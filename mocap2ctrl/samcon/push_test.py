@@ -161,7 +161,7 @@ class _Walker:
             passed_s = step * PD_TIME_STEP_S
             if not len(going) or passed_s >= SECONDS:
                 return times
-            moments: Array = passed_s + np.arange(task.steps) * PD_TIME_STEP_S
+            moments = np.asarray(passed_s + np.arange(task.steps) * PD_TIME_STEP_S, dtype=float)
             pushed = np.zeros((len(going), task.steps, 3))
             for row, number in enumerate(going):
                 push = pushes[int(number)]

@@ -295,6 +295,19 @@ class _Pushes:
         return np.broadcast_to(self._force, (task.steps, 3))
 
 
+def joined(episodes: Sequence[Episode]) -> Episode:
+    """Walks one after the other as one."""
+    some = [episode for episode in episodes if len(episode.actions)] or episodes[:1]
+    arrays = ("starts", "finals", "actions", "terms", "features")
+    return Episode(
+        **{name: np.concatenate([getattr(episode, name) for episode in some]) for name in arrays},
+        failures=sum(episode.failures for episode in episodes),
+        pushes=sum(episode.pushes for episode in episodes),
+        complete=all(episode.complete for episode in episodes),
+        elites=[elites for episode in episodes for elites in episode.elites],
+    )
+
+
 def standing(ends: Ends, reference: Ends) -> npt.NDArray[np.bool_]:
     """(N,) who has not fallen.
 

@@ -93,3 +93,9 @@ def learning_walk(
                 if missing.get(step.fragment):
                     missing[step.fragment] -= 1
     return walk
+
+
+def parts(walk: Sequence[Step]) -> list[list[Step]]:
+    """A walk cut where it begins anew."""
+    begins = [index for index, step in enumerate(walk) if step.restart]
+    return [list(walk[a:b]) for a, b in zip(begins, [*begins[1:], len(walk)], strict=True)]
