@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,8 +17,9 @@ from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.export import GraphOptions, export_graph
+from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.planning import PathPlanner
+from mocap2ctrl.graph.planning import ChasePlanner, PathPlanner, Place
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.samcon.learn import LearnConfig, Learned
@@ -133,3 +136,47 @@ def _told(graph: ControlGraph, performed: Sequence[Performed], seconds: float) -
         if fell - walked >= WALKS_ON_S:
             return Fall(lay, number, up=True)
     return Fall(lay, len(rose), up=False)
+
+
+COMPANY, COMPANY_S = 4, 60.0
+COMPANY_NOTE = (
+    "Four who have learned to walk and to rise, as in the table of rising, in one model: each heads for the nearest other, they\n"
+    "collide, fall and get up. Real time: seconds simulated by processor second of all that runs, planners and feedback included,\n"
+    "one core; fell: how often one became a ragdoll; rose: how often rising was begun;\n"
+    "met: how many met another."
+)
+
+
+def company(options: argparse.Namespace) -> Iterator[Row]:
+    """Characters who run into each other; learns as `rising` does if that has not been done."""
+    if deepmimic_directory() is None:
+        print("company: left out, pybullet_data is not installed", file=sys.stderr)
+        return
+    for seed in options.seeds:
+        file = CACHE / "learning" / f"rising-{seed}.json"
+        graph = read_graph(file) if file.is_file() else _risen(seed, options.workers or os.cpu_count() or 1).graph
+        yield from _company_rows(graph, seed)
+
+
+def _company_rows(graph: ControlGraph, seed: int) -> Iterator[Row]:
+    character = character_of(graph)
+    angles = 2.0 * np.pi * (np.arange(COMPANY) / COMPANY + np.random.default_rng(seed).uniform())
+    places = [Place(4.8 * float(np.cos(a)), 4.8 * float(np.sin(a)), float(a + np.pi)) for a in angles]
+    shared = dict(enumerate(places))
+    planners = [ChasePlanner(graph, number, shared) for number in range(COMPANY)]
+    run_graph(graph, character, [ChasePlanner(graph, 0, {0: places[0]})], 0.1, places=places[:1])  # compiles
+    begun = time.process_time()
+    runs = run_graph(graph, character, planners, COMPANY_S, places=places)
+    factor = COMPANY_S / (time.process_time() - begun)
+    falls = rises = 0
+    for done in runs:
+        names = [entry.fragment for entry in done.performed]
+        falls += sum(after == RAGDOLL != before for before, after in pairwise(names))
+        rises += sum(before == RAGDOLL != after for before, after in pairwise(names))
+    for what, value, unit in (
+        ("real time", factor, "x"),
+        ("met", float(sum(bool(done.met) for done in runs)), ""),
+        ("fell", float(falls), ""),
+        ("rose", float(rises), ""),
+    ):
+        yield Row(f"four | {what}", "mujoco", value, unit, seed)
