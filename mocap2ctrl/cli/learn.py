@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
 from mocap2ctrl.cli.learning_display import LearningDisplay
 from mocap2ctrl.cli.options import add_json, given, note, number, print_json, whole
-from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.errors import ConfigError, MotionFileError
 
 if TYPE_CHECKING:
     from mocap2ctrl.graph.fragments import ControlGraph
@@ -184,13 +184,18 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
         time_range=tuple(options.time_range) if options.time_range else None,
         stated=Stated(options.skeleton, options.fps, options.unit, options.up, options.joint_map),
     )
-    graph, told = motion_graph(
-        loaded.clip,
-        character,
-        skill=options.skill or loaded.clip.name,
-        gains=gains,
-        mirrored={"yes": True, "no": False}.get(options.symmetric),
-    )
+    try:
+        graph, told = motion_graph(
+            loaded.clip,
+            character,
+            skill=options.skill or loaded.clip.name,
+            gains=gains,
+            mirrored={"yes": True, "no": False}.get(options.symmetric),
+        )
+    except MotionFileError as error:
+        raise MotionFileError(
+            f"{error}; what is done once is learned with a cycle that it leads to: see export-graph --rising"
+        ) from error
     for line in (*loaded.warnings, *told):
         note(f"note: {line}")
     return graph

@@ -168,7 +168,7 @@ def test_a_load_on_nothing_is_refused(character: Character):
 
 
 def test_a_load_on_nothing_names_its_file(character: Character, tmp_path: Path):
-    path = written(tmp_path, '[[load]]\nsegment = "tail"\nmass_kg = 2')
+    path = written(tmp_path, 'format = 1\n[[load]]\nsegment = "tail"\nmass_kg = 2')
     with pytest.raises(ConfigError, match=f"^{re.escape(str(path))}: a load is on segment 'tail'"):
         MujocoEngine(character, environment=load_environment(path))
 

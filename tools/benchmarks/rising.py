@@ -26,6 +26,7 @@ from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed
 from mocap2ctrl.samcon.progressive import learn_in_parts
 from mocap2ctrl.samcon.run import run_graph
+from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.simulation.pushes import Push
 
 RISING = {"face down": "humanoid3d_getup_facedown", "face up": "humanoid3d_getup_faceup"}
@@ -170,9 +171,9 @@ def _company_rows(graph: ControlGraph, seed: int) -> Iterator[Row]:
     places = [Place(4.8 * float(np.cos(a)), 4.8 * float(np.sin(a)), float(a + np.pi)) for a in angles]
     shared = dict(enumerate(places))
     planners = [ChasePlanner(graph, number, shared) for number in range(COMPANY)]
-    run_graph(graph, character, [ChasePlanner(graph, 0, {0: places[0]})], 0.1, places=places[:1])  # compiles
+    steering = record_steering(graph, character).actions
     begun = time.process_time()
-    runs = run_graph(graph, character, planners, COMPANY_S, places=places)
+    runs = run_graph(graph, character, planners, COMPANY_S, places=places, steering=steering)
     factor = COMPANY_S / (time.process_time() - begun)
     falls = rises = 0
     for done in runs:
