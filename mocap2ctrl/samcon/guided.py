@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -189,6 +190,10 @@ class GuidedLearning:
         Where it begins anew it does not depend on what was before, so that a fall that cannot be helped ends one part only.
         """
         config, tasks = self.config, self._tasks()
+
+        def tell(before: int, done: int, failures: int) -> None:
+            progress("sampling", (before + done) / len(walk))
+
         visited: list[Step] = []
         episodes: list[Episode] = []
         for part in parts(walk):
@@ -201,13 +206,12 @@ class GuidedLearning:
                 lookahead=config.lookahead,
                 push_n=self.push_n,
             )
-            before = len(visited)
             episodes.append(
                 self._sampler.walk(
                     course_of(part, tasks, self._starts, rng),
                     sampling,
                     rng,
-                    lambda done, failures, before=before: progress("sampling", (before + done) / len(walk)),
+                    partial(tell, len(visited)),
                 )
             )
             visited += part[: len(episodes[-1].actions)]

@@ -58,7 +58,7 @@ def starts_of(graph: ControlGraph, rollouts: PdRollouts, seed: int) -> dict[str,
 
 
 def rising(graph: ControlGraph) -> tuple[str, ...]:
-    """Names of the fragments with which rising skills begin: nothing leads to them, and they lie where walks lead to.
+    """Names of the fragments with which rising skills begin: nothing leads to them, and the body lies there.
 
     Lying is a root that is lower than `LOW` of the mean height of those walks; a way in that begins upright is no rising.
     """
