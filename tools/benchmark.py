@@ -17,7 +17,7 @@
     python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
     python tools/benchmark.py learning --results F          feedback by Guided SAMCON: cost, and who stands how long
     python tools/benchmark.py rising --seeds 1              who gets up after a fall and walks on
-    python tools/benchmark.py company --seeds 1             four who collide, fall and get up: faster than real time?
+    python tools/benchmark.py company --seeds 1             four who collide and fall: how much faster than real time
     python tools/benchmark.py push --quick --seeds 1 2 3    the largest pushes that controllers survive
     python tools/benchmark.py places --quick --seeds 1 2 3  controllers in the environments that the package ships
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed

@@ -19,14 +19,13 @@ from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.export import GraphOptions, export_graph
 from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.planning import ChasePlanner, PathPlanner, Place
+from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed
 from mocap2ctrl.samcon.progressive import learn_in_parts
 from mocap2ctrl.samcon.run import run_graph
-from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.simulation.pushes import Push
 
 RISING = {"face down": "humanoid3d_getup_facedown", "face up": "humanoid3d_getup_faceup"}
@@ -147,12 +146,11 @@ def _told(graph: ControlGraph, performed: Sequence[Performed], seconds: float) -
     return Fall(lay, len(rose), up=False)
 
 
-COMPANY, COMPANY_S = 4, 60.0
+COMPANY, COMPANY_S, CIRCLE_M = 4, 20.0, 2.5
 COMPANY_NOTE = (
-    "Four who have learned to walk and to rise, as in the table of rising, in one model: each heads for the nearest other, they\n"
-    "collide, fall and get up. Real time: seconds simulated by processor second of all that runs, planners and feedback included,\n"
-    "one core; fell: how often one became a ragdoll; rose: how often rising was begun;\n"
-    "met: how many met another."
+    "Four who have learned to walk and to rise, as in the table of rising, in one model, walk from a circle of 2.5 m straight\n"
+    "to its middle, where they collide. Real time: seconds simulated by processor second of all that runs, feedback included, on\n"
+    "one core; met: how many touched another; fell: how often one became a ragdoll; rose: how often rising was begun."
 )
 
 
@@ -168,12 +166,11 @@ def company(options: argparse.Namespace) -> Iterator[Row]:
 def _company_rows(graph: ControlGraph, seed: int) -> Iterator[Row]:
     character = character_of(graph)
     angles = 2.0 * np.pi * (np.arange(COMPANY) / COMPANY + np.random.default_rng(seed).uniform())
-    places = [Place(4.8 * float(np.cos(a)), 4.8 * float(np.sin(a)), float(a + np.pi)) for a in angles]
-    shared = dict(enumerate(places))
-    planners = [ChasePlanner(graph, number, shared) for number in range(COMPANY)]
-    steering = record_steering(graph, character).actions
+    places = [Place(CIRCLE_M * float(np.cos(a)), CIRCLE_M * float(np.sin(a)), float(a + np.pi)) for a in angles]
+    run_graph(graph, character, [PathPlanner(graph, ["walk"])], 0.1)  # compiles
+    planners = [PathPlanner(graph, ["walk"]) for _ in range(COMPANY)]
     begun = time.process_time()
-    runs = run_graph(graph, character, planners, COMPANY_S, places=places, steering=steering)
+    runs = run_graph(graph, character, planners, COMPANY_S, places=places)
     factor = COMPANY_S / (time.process_time() - begun)
     falls = rises = 0
     for done in runs:
