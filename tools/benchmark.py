@@ -16,6 +16,8 @@
     python tools/benchmark.py scaling                       what a second worker is worth
     python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
     python tools/benchmark.py learning --results F          feedback by Guided SAMCON: cost, and who stands how long
+    python tools/benchmark.py rising --seeds 1              who gets up after a fall and walks on
+    python tools/benchmark.py company --seeds 1             four who collide and fall: how much faster than real time
     python tools/benchmark.py push --quick --seeds 1 2 3    the largest pushes that controllers survive
     python tools/benchmark.py places --quick --seeds 1 2 3  controllers in the environments that the package ships
     python tools/benchmark.py servo                         softness of the servo rows: precision against speed
@@ -48,6 +50,7 @@ from benchmarks import (
     physics,
     pushes,
     retargeting,
+    rising,
     silhouettes,
     tracks,
     travel,
@@ -79,6 +82,8 @@ TABLES = {
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
     "carry": Table(carry.carry, ("world",), note=carry.NOTE),
     "learning": Table(learning.learning, ("skill",), clips=tuple(learning.CASES), note=learning.NOTE),
+    "rising": Table(rising.rising, ("lies",), note=rising.NOTE),
+    "company": Table(rising.company, ("company",), note=rising.COMPANY_NOTE),
     "push": Table(pushes.pushes, ("controller", "torque bounds"), note=pushes.NOTE),
     "places": Table(pushes.places, ("environment", "engine"), note=pushes.PLACES_NOTE),
     "servo": Table(loops.servo, ("solimp",)),

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     for warning in (*video_warnings(capture, evaluation, replay), *api.capture_warnings(capture, options.reference)):
         note(f"note: {warning}")
     if options.json:
-        print_json({**asdict(evaluation), "engine": engine})
+        print_json({**asdict(evaluation), "engine": engine, "environment": replay.environment.name})
         return 0
     print(f"frames                {evaluation.frames:6d}     (15 joints, not aligned unless it says so)")
     print(

@@ -36,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--gains",
-        default="locomotion",
         metavar="SET",
         help="PD gains: locomotion (default) or stunts, stronger waist and legs",
     )
@@ -116,7 +115,7 @@ def _graph_options(options: argparse.Namespace) -> GraphOptions:
     from mocap2ctrl.graph.export import GraphOptions
     from mocap2ctrl.simulation.pd_gains import GAIN_SETS
 
-    if options.gains not in GAIN_SETS:
+    if options.gains is not None and options.gains not in GAIN_SETS:
         raise ConfigError(f"--gains {options.gains}: there is no such set; choose one of {', '.join(GAIN_SETS)}")
     chosen = {"within_m": options.within, "blend_s": options.blend}
     return GraphOptions(

@@ -174,6 +174,11 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
     return 0
 
 
+def kept(options: argparse.Namespace) -> str:
+    """What an interruption leaves, in words."""
+    return "if its folder is there, go on with --resume"
+
+
 def _print_summary(result: FitResult) -> None:
     from mocap2ctrl.evaluation.metrics import verdict
 

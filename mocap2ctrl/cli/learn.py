@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
 from mocap2ctrl.cli.learning_display import LearningDisplay
 from mocap2ctrl.cli.options import add_json, given, note, number, print_json, whole
-from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.errors import ConfigError, MotionFileError
 
 if TYPE_CHECKING:
     from mocap2ctrl.graph.fragments import ControlGraph
@@ -22,6 +22,7 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o walk.json --relearn --overwrite   go on with what is learned
+  mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
 
@@ -51,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--relearn", action="store_true", help="improve fragments that have feedback too, and keep their targets"
     )
+    parser.add_argument(
+        "--character",
+        metavar="FILE.toml",
+        type=given,
+        help="of the body (default: a graph's own, the built-in one for motions); a graph's targets are where its learning begins",
+    )
     parser.add_argument("--resume", action="store_true", help="go on after the last iteration that was finished")
     parser.add_argument("--overwrite", action="store_true", help="replace the output")
     group = parser.add_argument_group("for motion files")
@@ -59,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--symmetric",
         choices=("auto", "yes", "no"),
-        default="auto",
         help="learn one side of a gait (default: if it is symmetric)",
     )
     group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
@@ -73,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     from mocap2ctrl.files import write_bytes
     from mocap2ctrl.fit.capture import check_place
     from mocap2ctrl.report.learning import plot_learning
-    from mocap2ctrl.samcon.learn import learn
+    from mocap2ctrl.samcon.progressive import learn_in_parts
 
     output = Path(options.output)
     if output.suffix != ".json":
@@ -82,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     check_place(output.parent)
     graph = _graph(options)
     with LearningDisplay() as display:
-        learned = learn(
+        learned = learn_in_parts(
             graph,
             output,
             _config(options),
@@ -115,6 +121,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def kept(options: argparse.Namespace) -> str:
+    """What an interruption leaves, in words."""
+    from mocap2ctrl.samcon.progressive import resumable
+
+    if resumable(Path(options.output)):
+        return "go on with --resume"
+    return "nothing is kept: the open-loop control, which comes first, had not ended"
+
+
 def _config(options: argparse.Namespace) -> LearnConfig:
     from mocap2ctrl.samcon.learn import LearnConfig
 
@@ -126,15 +141,34 @@ def _config(options: argparse.Namespace) -> LearnConfig:
 
 def _graph(options: argparse.Namespace) -> ControlGraph:
     """The graph to learn: from a file, or made from a motion."""
-    path = Path(options.input)
-    if path.suffix == ".json":
-        from mocap2ctrl.graph.file import read_graph
+    from mocap2ctrl.character.model import load_character
+    from mocap2ctrl.graph.file import is_graph_file, read_graph
+    from mocap2ctrl.graph.retarget import retargeted
 
-        for name in ("gains", "skill", "height", "time_range", "fps", "unit", "up", "skeleton", "joint_map"):
+    path = Path(options.input)
+    if is_graph_file(path):
+        for name in (
+            "gains",
+            "skill",
+            "symmetric",
+            "height",
+            "time_range",
+            "fps",
+            "unit",
+            "up",
+            "skeleton",
+            "joint_map",
+        ):
             if getattr(options, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
-        return read_graph(path)
-    from mocap2ctrl.character.model import load_character
+        graph = read_graph(path)
+        if options.character is None:
+            return graph
+        if options.relearn:
+            raise ConfigError(
+                "--relearn goes on with a body's own feedback, of which --character has none; give one of them"
+            )
+        return retargeted(graph, load_character(options.character))
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.samcon.cycle import motion_graph
@@ -143,20 +177,25 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
     gains = options.gains or "locomotion"
     if gains not in GAIN_SETS:
         raise ConfigError(f"--gains {gains}: allowed are {' and '.join(GAIN_SETS)}")
-    character = load_character(height_m=options.height)
+    character = load_character(options.character, height_m=options.height)
     loaded = load_motion(
         options.input,
         character,
         time_range=tuple(options.time_range) if options.time_range else None,
         stated=Stated(options.skeleton, options.fps, options.unit, options.up, options.joint_map),
     )
-    graph, told = motion_graph(
-        loaded.clip,
-        character,
-        skill=options.skill or loaded.clip.name,
-        gains=gains,
-        mirrored={"auto": None, "yes": True, "no": False}[options.symmetric],
-    )
+    try:
+        graph, told = motion_graph(
+            loaded.clip,
+            character,
+            skill=options.skill or loaded.clip.name,
+            gains=gains,
+            mirrored={"yes": True, "no": False}.get(options.symmetric),
+        )
+    except MotionFileError as error:
+        raise MotionFileError(
+            f"{error}; what is done once is learned with a cycle that it leads to: see export-graph --rising"
+        ) from error
     for line in (*loaded.warnings, *told):
         note(f"note: {line}")
     return graph

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from mocap2ctrl.cli.progress import _Display
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mocap2ctrl.samcon.guided import Iteration
     from mocap2ctrl.samcon.learn import Progress
 
 
@@ -25,7 +28,7 @@ class LearningDisplay(_Display):
         if p.iteration and not self._first:
             self._begun, self._first = time.monotonic(), p.iteration
         left = self._left(p, done)
-        best = f"best {max(i.pushed_s for i in p.history):.0f} s under pushes · " if p.history else ""
+        best = f"{_best(p.history)} · " if p.history else ""
         text = f"{p.what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else p.what
         whole = (max(p.iteration, 1) - 1 + 0.9 * p.share) / p.iterations if p.iteration else 0.0
         self._bar.update(self._task, completed=whole, description=text)
@@ -33,7 +36,7 @@ class LearningDisplay(_Display):
             last = p.history[-1]
             self._console.print(
                 f"iteration {last.number}/{p.iterations}: {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s under "
-                f"pushes; cost {sum(last.cost.values()):.2f}, roll-backs {last.failures}; {left}",
+                f"pushes; cost {sum(last.cost.values()):.2f}, roll-backs {last.failures}; {_best(p.history)}; {left}",
                 highlight=False,
             )
             self._said = done
@@ -45,3 +48,9 @@ class LearningDisplay(_Display):
             return "time left unknown yet"
         seconds = (time.monotonic() - self._begun) / mine * (p.iterations - done)
         return f"{seconds / 60:.0f} min left" if seconds >= 90 else f"{seconds:.0f} s left"
+
+
+def _best(history: Sequence[Iteration]) -> str:
+    """The best iteration so far, which is what the output holds."""
+    best = max(history, key=lambda iteration: (iteration.pushed_s, -iteration.number))
+    return f"best so far: iteration {best.number}, {best.pushed_s:.0f} s"

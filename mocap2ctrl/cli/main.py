@@ -95,8 +95,8 @@ def _run(given: Sequence[str]) -> int:
     except (KeyboardInterrupt, ImportError) as error:
         if not _interrupted(error):
             raise
-        resumable = "; if its folder is there, go on with --resume" if options.command in ("fit", "learn") else ""
-        return fail(f"interrupted{resumable}", INTERRUPTED)
+        kept = getattr(module, "kept", None)
+        return fail(f"interrupted; {kept(options)}" if kept else "interrupted", INTERRUPTED)
     except BrokenPipeError:
         raise
     except OSError as error:

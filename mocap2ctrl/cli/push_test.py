@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.options import add_environment, add_json, given, note, number, print_json, whole
@@ -14,6 +15,7 @@ SIDES = ("front", "rear", "left", "right")
 
 EPILOG = """examples:
   mocap2ctrl push-test captures/walk
+  mocap2ctrl push-test learned.json --skill walk
   mocap2ctrl push-test captures/walk --torque-limit 0.75 --json
   mocap2ctrl push-test captures/walk --environment slope-up --engine bullet --max-force 200
 
@@ -26,7 +28,13 @@ one push within its clip, at three moments, and must not fall before it ends; wh
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's options."""
     parser.epilog = EPILOG
-    parser.add_argument("capture", metavar="CAPTURE", type=given, help="a folder that mocap2ctrl fit has written")
+    parser.add_argument(
+        "capture",
+        metavar="CAPTURE|GRAPH",
+        type=given,
+        help="a folder that mocap2ctrl fit has written, or a learned graph (.json)",
+    )
+    parser.add_argument("--skill", metavar="NAME", help="of a graph: which learned cycle (default: its first)")
     parser.add_argument(
         "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
     )
@@ -42,13 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Pushes harder and harder, and tells what was survived."""
-    from dataclasses import asdict
-
     from mocap2ctrl import api
     from mocap2ctrl.cli.progress import StepDisplay
+    from mocap2ctrl.errors import ConfigError
     from mocap2ctrl.evaluation.push_test import push_test
     from mocap2ctrl.fit.crew import default_workers
+    from mocap2ctrl.graph.file import is_graph_file
 
+    if is_graph_file(Path(options.capture)):
+        return _push_graph(options)
+    if options.skill is not None:
+        raise ConfigError(f"--skill is for graphs (FILE.json) only, which {options.capture} is not; leave it out")
     capture = api.load(options.capture)
     with StepDisplay("push-test") as display:
         result = push_test(
@@ -61,7 +73,40 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers or default_workers(),
             on_progress=lambda share, what: display.step(what, share),
         )
-    engine = options.engine or capture.engine_name
+    return _tell(options, result, options.engine or capture.engine_name)
+
+
+def _push_graph(options: argparse.Namespace) -> int:
+    """The same of a learned cycle, on level ground in MuJoCo."""
+    from mocap2ctrl.cli.progress import StepDisplay
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.fit.crew import default_workers
+    from mocap2ctrl.graph.file import read_graph
+    from mocap2ctrl.samcon.push_test import push_test_graph
+
+    for name in ("engine", "environment"):
+        if getattr(options, name) is not None:
+            raise ConfigError(
+                f"--{name} is for captures only; graphs are pushed in MuJoCo on level ground, so leave it out"
+            )
+    graph = read_graph(Path(options.capture))
+    with StepDisplay("push-test") as display:
+        result = push_test_graph(
+            graph,
+            skill=options.skill,
+            torque_limit=options.torque_limit,
+            step_n=options.step,
+            max_force_n=options.max_force,
+            workers=options.workers or default_workers(),
+            on_progress=lambda share, what: display.step(what, share),
+        )
+    return _tell(options, result, "mujoco")
+
+
+def _tell(options: argparse.Namespace, result: PushTest, engine: str) -> int:
+    """What was survived, for people or programs."""
+    from dataclasses import asdict
+
     for line in _notes(result):
         note(f"note: {line}")
     if options.json:

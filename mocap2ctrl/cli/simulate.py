@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -135,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         engine = options.engine or capture.engine_name
         said = {"seconds": replay.clip.duration_s, "fell": fell_at is not None, "fell_at_s": fell_at, "engine": engine}
-        print_json(said)
+        print_json({**said, "environment": replay.environment.name})
         return 0
     print(f"simulated {replay.clip.duration_s:.2f} s, {'no fall' if fell_at is None else f'fell at {fell_at:.2f} s'}")
     print(f"look at {folder / ('motion.bvh' if options.no_video else 'overlay.mp4')}")
@@ -194,6 +195,12 @@ def _push_label(options: argparse.Namespace) -> str:
     return f"push_{force}_at_{at_s:g}s_for_{for_s:g}s{again}"
 
 
+def _environment_label(name: str) -> str:
+    """An environment's name in a folder's name; of a file with its folders, so that two of one name are told apart."""
+    parts = [part for part in Path(name.removesuffix(".toml")).parts if part != Path(name).anchor]
+    return re.sub(r"[^\w.+-]+", "_", "+".join(parts))
+
+
 def label_parts(options: argparse.Namespace) -> list[str]:
     """Parts of a folder's name from the options that captures and graphs share."""
     parts = []
@@ -202,7 +209,7 @@ def label_parts(options: argparse.Namespace) -> list[str]:
     if options.push:
         parts.append(_push_label(options))
     if options.environment:
-        parts.append(Path(options.environment).stem)
+        parts.append(_environment_label(options.environment))
     if options.torque_limit:
         parts.append(f"torque_{options.torque_limit:g}")
     return parts

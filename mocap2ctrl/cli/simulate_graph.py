@@ -178,6 +178,7 @@ def _tell(options: argparse.Namespace, runs: Sequence[GraphRun], look_at: Path) 
     fell_at = min((at for at in falls if at is not None), default=None)
     seconds = runs[0].clip.duration_s
     said: dict[str, object] = {"seconds": seconds, "fell": fell_at is not None, "fell_at_s": fell_at}
+    said["environment"] = runs[0].environment.name
     said["fragments"] = sum(len(done.performed) for done in runs)
     if len(runs) > 1:
         said |= {"all_fell_at_s": falls, "met": [[other + 1 for other in done.met] for done in runs]}

@@ -14,7 +14,7 @@ from mocap2ctrl.graph.blend import blended
 from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.core import Core, find_core
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
-from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, led, stretches, transition_states
+from mocap2ctrl.graph.pieces import PIECE_S, Cut, cut, fragments_of, led, nearest_state, stretches, transition_states
 from mocap2ctrl.graph.skills import Frames, Skill
 from mocap2ctrl.graph.symmetry import mirrored
 from mocap2ctrl.graph.transitions import Transition, check_names
@@ -71,6 +71,7 @@ def build_graph(
     one_way: Collection[str] = (),
     piece_s: float = PIECE_S,
     provenance: Mapping[str, object] | None = None,
+    onto: ControlGraph | None = None,
 ) -> BuiltGraph:
     """Cuts skills at their transition states, blends transitions, and keeps what can be walked forever.
 
@@ -82,6 +83,7 @@ def build_graph(
         one_way: skills that need not be reached, only lead somewhere: rising after a fall.
         piece_s: wished length of a fragment.
         provenance: where the skills come from.
+        onto: a graph that stays as it is, and is grown; those of `skills` that have pieces are its.
 
     Raises:
         GraphError: nothing in it can be repeated, or a name is not allowed.
@@ -90,12 +92,14 @@ def build_graph(
     check_names([*(skill.name for skill in skills), *names])
     servo = pd_gains(character, gains)
     lead_s = servo.damping / servo.stiffness
-    fragments: dict[str, ControlFragment] = {}
-    edges: list[tuple[str, str]] = []
+    fragments: dict[str, ControlFragment] = dict(onto.fragments) if onto else {}
+    edges = [(a, b) for a, after in onto.successors.items() for b in after] if onto else []
     parts: dict[str, tuple[_CutSkill, list[int]]] = {}
     for skill in skills:
         part, states = _cut_skill(skill, _wanted(skill, transitions), character, piece_s, lead_s)
         parts[skill.name] = part, states
+        if skill.pieces:
+            continue
         for chain in part.chains:
             _add(chain, fragments, edges)
         for state in range(len(part.states_s)):
@@ -110,7 +114,8 @@ def build_graph(
         chain = fragments_of(name, frames, division, 0, led(frames[2], lead_s))
         _add(chain, fragments, edges)
         edges += [(a, chain[0].name) for a in source.ends(leave)] + [(chain[-1].name, b) for b in target.begins(enter)]
-    return _walkable(fragments, edges, character, gains, one_way, provenance or {})
+    doubts = "".join(f"skill {skill.name!r}: {skill.doubt}; " for skill in skills if skill.doubt)
+    return _walkable(fragments, edges, character, gains, one_way, provenance or {}, doubts)
 
 
 def _add(chain: Chain, fragments: dict[str, ControlFragment], edges: list[tuple[str, str]]) -> None:
@@ -144,6 +149,10 @@ def _cut_skill(
     skill: Skill, wanted: Sequence[tuple[Transition, float]], character: Character, piece_s: float, lead_s: Array
 ) -> tuple[_CutSkill, list[int]]:
     """A skill in pieces, and the transition state of each wish."""
+    if skill.pieces:
+        begins = np.cumsum([0.0, *(piece.duration_s for piece in skill.pieces[:-1])])
+        chosen = [nearest_state(begins, time, skill) for _, time in wanted]
+        return _CutSkill(skill, begins, tuple([piece] for piece in skill.pieces)), chosen
     states_s, index = transition_states(skill, [time for _, time in wanted])
     chains: list[Chain] = []
     known: list[tuple[Frames, Cut]] = []
@@ -175,14 +184,15 @@ def _walkable(
     gains: str,
     one_way: Collection[str],
     provenance: Mapping[str, object],
+    doubts: str,
 ) -> BuiltGraph:
     """The graph without what cannot be walked forever."""
     successors = {name: tuple(b for a, b in edges if a == name) for name in fragments}
     core = find_core(fragments, successors, one_way)
     if not core.kept:
         raise GraphError(
-            "nothing can be repeated: no skill is a cycle, and no transitions lead round; name a cycle with --cyclic, or give "
-            "--transition"
+            f"{doubts}nothing can be repeated: no skill is a cycle, and no transitions lead round; name a cycle with --cyclic, or "
+            "give --transition"
         )
     kept = set(core.kept)
     graph = ControlGraph(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import permutations
 
 from mocap2ctrl import __version__
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.graph.build import BuiltGraph, build_graph
+from mocap2ctrl.graph.core import reachable
+from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.skills import Skill
 from mocap2ctrl.graph.sources import Input, load_skills, refuse_unknown
 from mocap2ctrl.graph.symmetry import symmetrised
@@ -37,7 +41,7 @@ class GraphOptions:
         propose: whether transitions are proposed where skills are near.
         within_m: how near.
         blend_s: length of a transition; longer where speeds ask for it.
-        gains: name of the PD gain set.
+        gains: name of the PD gain set; that of the graph that is grown, or `locomotion`, if not given.
     """
 
     height_m: float | None = None
@@ -49,7 +53,7 @@ class GraphOptions:
     propose: bool = True
     within_m: float = NEAR_M
     blend_s: float = BLEND_S
-    gains: str = "locomotion"
+    gains: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,12 @@ class ExportedGraph:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know."""
-        core, lost, said = self.built.core, self.built.lost, []
+        core, lost = self.built.core, self.built.lost
+        said = [
+            f"skill {skill.name!r} is performed once: {skill.doubt}; --cyclic {skill.name} takes it as a cycle"
+            for skill in self.skills
+            if skill.doubt
+        ]
         names = [skill.name for skill in self.skills]
         for name in lost:
             if name in names:
@@ -95,16 +104,18 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     Raises:
         Mocap2CtrlError: an input or an option cannot be used; says why.
     """
-    skills, character = load_skills(inputs, height_m=options.height_m, cyclic=options.cyclic, once=options.once)
-    names = [skill.name for skill in skills]
-    refuse_unknown("--symmetric", options.symmetric, names)
-    refuse_unknown("--rising", options.rising, names)
+    loaded = load_skills(inputs, height_m=options.height_m, cyclic=options.cyclic, once=options.once)
+    skills, character, onto = loaded.skills, loaded.character, loaded.graph
+    sources = {entry.name: entry.source for entry in inputs}
+    refuse_unknown("--symmetric", options.symmetric, [skill.name for skill in skills if not skill.pieces])
+    refuse_unknown("--rising", options.rising, [skill.name for skill in skills if not skill.pieces])
     skills = tuple(symmetrised(s, character) if s.name in options.symmetric else s for s in skills)
     window_s = window_length(skills, options.blend_s)
     near = nearness(skills, character, window_s) if len(skills) > 1 else None
     ways = tuple(given({s.name: s for s in skills}, character, ends, window_s) for ends in options.transitions)
     if near is not None and options.propose:
         known = {(way.source, way.target) for way in ways}
+        known |= set(permutations((skill.name for skill in skills if skill.pieces), 2))
         found = proposed(skills, near, window_s, options.within_m)
         ways += tuple(
             way for way in found if (way.source, way.target) not in known and way.target not in options.rising
@@ -113,21 +124,41 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
         skills,
         ways,
         character,
-        gains=options.gains,
-        one_way=options.rising,
+        gains=_gains(options, onto),
+        one_way=[*options.rising, *_roads(onto)],
         provenance={
             "mocap2ctrl": __version__,
-            "skills": [_told(skill, entry) for skill, entry in zip(skills, inputs, strict=True)],
+            "skills": [_told(skill, sources.get(skill.name)) for skill in skills],
             "transitions": [asdict(way) for way in ways],
+            **({"grown_from": dict(onto.provenance)} if onto else {}),
         },
+        onto=onto,
     )
     return ExportedGraph(built, character, skills, ways, near)
 
 
-def _told(skill: Skill, entry: Input) -> dict[str, object]:
+def _gains(options: GraphOptions, onto: ControlGraph | None) -> str:
+    """The gain set that is asked for, or that of the graph that is grown."""
+    if onto is not None and options.gains not in (None, onto.gains):
+        raise ConfigError(f"--gains {options.gains}: the graph has been made for {onto.gains}; leave --gains out")
+    return options.gains or (onto.gains if onto else "locomotion")
+
+
+def _roads(onto: ControlGraph | None) -> set[str]:
+    """Skills of a graph to which no walk comes back: they stay one-way."""
+    if onto is None:
+        return set()
+    return {
+        onto.fragments[name].skill
+        for name in onto.fragments
+        if name not in reachable(onto.successors.get(name, ()), onto.successors)
+    }
+
+
+def _told(skill: Skill, source: str | None) -> dict[str, object]:
     return {
         "name": skill.name,
-        "input": entry.source,
+        "input": source,
         "cyclic": skill.cyclic,
         "symmetric": skill.symmetric,
         "duration_s": skill.duration_s,

@@ -33,6 +33,19 @@ UNITS = {
     "variance": "rad^2, the diagonal of Sigma",
 }
 LONGEST_FRAME_S = 10.0
+FIRST_BYTES = 4096
+"""Of a file, in which a motion of DeepMimic has its key "Frames"; a graph has none."""
+
+
+def is_graph_file(path: Path) -> bool:
+    """Whether a file is meant to be a graph: its name ends in .json, and it is no motion of DeepMimic, which does, too."""
+    if path.suffix.lower() != ".json" or path.is_dir():
+        return False
+    try:
+        with path.open("rb") as file:
+            return b'"Frames"' not in file.read(FIRST_BYTES)
+    except OSError:
+        return True
 
 
 def write_graph(graph: ControlGraph, path: Path) -> None:

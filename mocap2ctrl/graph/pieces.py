@@ -65,7 +65,12 @@ def transition_states(skill: Skill, wanted_s: Sequence[float]) -> tuple[Array, A
         if not times or np.min(_apart(np.array(times), wish, skill)) >= CLOSEST_S:
             times += _with_partner(wish, skill)
     ordered = np.array(sorted(times or _with_partner(0.0, skill)))
-    return ordered, np.array([int(np.argmin(_apart(ordered, wish, skill))) for wish in wanted_s], dtype=int)
+    return ordered, np.array([nearest_state(ordered, wish, skill) for wish in wanted_s], dtype=int)
+
+
+def nearest_state(states_s: Array, wish_s: float, skill: Skill) -> int:
+    """Which of the times `states_s` (B,) of a skill is nearest a wished one."""
+    return int(np.argmin(_apart(states_s, wish_s, skill)))
 
 
 def _with_partner(time_s: float, skill: Skill) -> list[float]:

@@ -11,8 +11,9 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError, MotionFileError
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.fragments import ControlFragment
 from mocap2ctrl.motion.clips import carried_on, close_loop, cycle_turn
-from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
+from mocap2ctrl.motion.cycles import cut_cycle, doubt, find_cycle
 from mocap2ctrl.types import Array, MotionClip
 
 if TYPE_CHECKING:
@@ -33,11 +34,15 @@ class Skill:
         name: unique in its graph.
         clip: the motion; a loop, closed, if the skill is cyclic.
         symmetric: its second half is the mirror image of the first.
+        doubt: why its best cycle was not believed, if it was not.
+        pieces: of a cycle that is cut into fragments already: these, in order; the motion is theirs.
     """
 
     name: str
     clip: MotionClip
     symmetric: bool = False
+    pieces: tuple[ControlFragment, ...] = ()
+    doubt: str = ""
 
     @property
     def cyclic(self) -> bool:
@@ -91,7 +96,10 @@ def make_skill(name: str, clip: MotionClip, character: Character, *, cyclic: boo
     if clip.loop:
         return Skill(name, close_loop(clip))
     try:
-        return Skill(name, cut_cycle(clip, character, find_cycle(clip, character)))
+        cycle = find_cycle(clip, character)
+        if cyclic is None and (why := doubt(cycle, clip)):
+            return Skill(name, clip, doubt=why)
+        return Skill(name, cut_cycle(clip, character, cycle))
     except MotionFileError as error:
         if cyclic:
             raise GraphError(f"skill {name!r}: it has no cycle: {error}") from error

@@ -13,7 +13,10 @@ from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.evaluation.video import ground_rule
 from mocap2ctrl.fit.capture import Capture, holds_capture, load_capture
 from mocap2ctrl.fit.inputs import input_name, is_video_input
-from mocap2ctrl.graph.body import digest
+from mocap2ctrl.graph.body import character_of, digest
+from mocap2ctrl.graph.file import is_graph_file, read_graph
+from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.learned import cycles_of
 from mocap2ctrl.graph.skills import Skill, make_skill
 from mocap2ctrl.graph.transitions import check_names
 from mocap2ctrl.motion.clips import resample
@@ -23,13 +26,28 @@ from mocap2ctrl.simulation.choose import make_engine
 from mocap2ctrl.types import MotionClip
 
 
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What a graph is to be made of.
+
+    Attributes:
+        skills: those of the inputs, in order.
+        character: their one body.
+        graph: the graph among the inputs, which is to be grown, if there is one.
+    """
+
+    skills: tuple[Skill, ...]
+    character: Character
+    graph: ControlGraph | None = None
+
+
 @dataclass(frozen=True)
 class Input:
     """What a skill is made from, as it was named.
 
     Attributes:
         name: of the skill.
-        source: a capture's folder, a motion file, a motion `.npz`, or the name of a DeepMimic clip.
+        source: a capture's folder, a motion file, a motion `.npz`, the name of a DeepMimic clip, or a graph.
     """
 
     name: str
@@ -48,8 +66,10 @@ def load_skills(
     height_m: float | None = None,
     cyclic: Sequence[str] = (),
     once: Sequence[str] = (),
-) -> tuple[tuple[Skill, ...], Character]:
-    """The skills of all inputs, on one body: that of captures and motion archives, or the built-in one.
+) -> Loaded:
+    """The skills of all inputs, on one body: that of captures, motion archives and graphs, or the built-in one.
+
+    Of a graph, its cycles are skills.
 
     Args:
         inputs: where the skills come from.
@@ -60,19 +80,41 @@ def load_skills(
     Raises:
         Mocap2CtrlError: an input cannot be used, or two are of different bodies.
     """
+    graph, inputs = _graph_among(inputs)
+    cycles = cycles_of(graph) if graph else ()
     names = [entry.name for entry in inputs]
-    check_names(names)
+    check_names([*names, *({f.skill for f in graph.fragments.values()} if graph else ())])
     refuse_unknown("--cyclic", cyclic, names)
     refuse_unknown("--once", once, names)
     bodied = {entry.name: read for entry in inputs for read in [_with_body(Path(entry.source))] if read is not None}
-    character = _common(bodied, height_m)
-    skills = []
+    body = {f"the graph's {cycle.name}": (cycle.clip, character_of(graph)) for cycle in cycles} if graph else {}
+    character = _common({**body, **bodied}, height_m)
+    skills = list(cycles)
     for entry in inputs:
         read = bodied.get(entry.name)
         clip = load_motion(entry.source, character).clip if read is None else read[0]
         wanted = True if entry.name in cyclic else False if entry.name in once else None
         skills.append(make_skill(entry.name, clip, character, cyclic=wanted))
-    return tuple(skills), character
+    return Loaded(tuple(skills), character, graph)
+
+
+def _graph_among(inputs: Sequence[Input]) -> tuple[ControlGraph | None, list[Input]]:
+    """The graph that is to be grown, and the other inputs.
+
+    Raises:
+        ConfigError: there are two, or it is given a name.
+        GraphError: its file is damaged.
+    """
+    graphs = [entry for entry in inputs if is_graph_file(Path(entry.source))]
+    if len(graphs) > 1:
+        raise ConfigError(f"{graphs[0].source} and {graphs[1].source} are both graphs; one can be grown at a time")
+    for entry in graphs:
+        if entry.name != input_name(entry.source):
+            raise ConfigError(
+                f"{entry.name}={entry.source}: a graph's skills have names already; leave {entry.name}= out"
+            )
+        return read_graph(Path(entry.source)), [other for other in inputs if other is not entry]
+    return None, list(inputs)
 
 
 def refuse_unknown(option: str, names: Sequence[str], skills: Sequence[str]) -> None:

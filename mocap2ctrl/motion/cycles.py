@@ -34,6 +34,8 @@ AS_GOOD = 0.2
 RISE = 0.15
 """By how much a motion must have become unlike itself before it is alike again; slow ones are so at once."""
 WORST_SEAM_CM = 8.0
+LONG_S, AGAIN = 6.0, 0.25
+"""A cycle longer than this, and than any of Liu 2016 (a waltz of 5 s), is believed if this share of it is seen again."""
 SEARCH = 0.15
 """Share of the period by which a seam's lag may differ from it."""
 
@@ -90,6 +92,15 @@ def find_cycle(clip: MotionClip, character: Character) -> Cycle:
             f"{np.mean(gap):.0f} cm off; allowed are {WORST_SEAM_CM:g} cm"
         )
     return Cycle(start, start + lag, float(np.mean(gap)), float(np.mean(drift)), likeness)
+
+
+def doubt(cycle: Cycle, clip: MotionClip) -> str | None:
+    """Why a motion's best cycle may be none, in words: a motion of any kind that ends as it began has one, and repeats nothing."""
+    period_s = (cycle.stop - cycle.start) / clip.fps
+    again_s = clip.duration_s - period_s
+    if period_s <= LONG_S or again_s >= AGAIN * period_s:
+        return None
+    return f"its best cycle is {period_s:.1f} s of its {clip.duration_s:.1f} s, of which {again_s:.1f} s are seen to repeat"
 
 
 def _period(unlike: Array) -> int | None:

@@ -13,7 +13,7 @@ from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.pieces import Cut, fragments_of, led
 from mocap2ctrl.motion.clips import at_times, close_loop, cycle_turn, mirror
-from mocap2ctrl.motion.cycles import cut_cycle, find_cycle
+from mocap2ctrl.motion.cycles import cut_cycle, doubt, find_cycle
 from mocap2ctrl.samcon.mirrors import mirrored_fragment
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.pd_gains import pd_gains
@@ -109,6 +109,8 @@ def motion_graph(
         loop = cut_cycle(clip, character, cycle)
         seconds = [clip.start_s + frame / clip.fps for frame in (cycle.start, cycle.stop)]
         told = (f"its best cycle runs from {seconds[0]:.2f} to {seconds[1]:.2f} s, ends {cycle.seam_cm:.1f} cm apart",)
+        if why := doubt(cycle, clip):
+            told += (f"that may be none: {why}; give a part that repeats itself with --time-range",)
     apart = np.degrees(asymmetry_rad(loop, character))
     if mirrored if mirrored is not None else (apart < SYMMETRIC_DEG and not np.any(cycle_turn(loop)[1:])):
         loop = symmetric(loop, character)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import GrowingPushes, survival
 from mocap2ctrl.samcon.regression import regress
-from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
-from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import Step, first_fragments, learning_walk
+from mocap2ctrl.samcon.rising import course_of, starts_of
+from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task, joined
+from mocap2ctrl.samcon.tasks import task_of
+from mocap2ctrl.samcon.walks import Step, learning_walk, parts
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
@@ -112,6 +114,7 @@ class GuidedLearning:
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._learned = tuple(name for name in graph.fragments if name not in frozen)
         self._pairs = mirror_pairs(graph, character)
+        self._starts = starts_of(graph, rollouts, seed)
         self.push_n = config.push_n
 
     def restore(self, history: Sequence[Iteration]) -> None:
@@ -128,11 +131,11 @@ class GuidedLearning:
         rng = np.random.default_rng([self.seed, 1, number])
         visits = self._visits()
         walk = learning_walk(self.graph, self._learned, visits, 4 * visits * len(self.graph.fragments), rng)
-        episode = self._sampled(walk, number, rng, progress)
+        visited, episode = self._sampled(walk, number, rng, progress)
         push_n = self.push_n
         few = episode.failures <= self.config.bearable * episode.pushes
         self.push_n *= self.config.push_change if few else 1.0 / self.config.push_change
-        self.graph = replace(self.graph, fragments=self._updated(walk, episode))
+        self.graph = replace(self.graph, fragments=self._updated(visited, episode))
         undisturbed, pushed = self.test(progress)
         policies = [p for name in self._learned if (p := self.graph.fragments[name].policy) is not None]
         deviation = float(np.mean([np.sqrt(p.variance) for p in policies]))
@@ -151,7 +154,7 @@ class GuidedLearning:
 
     def test(self, progress: Callable[[str, float], None] = lambda what, share: None) -> tuple[Array, Array]:
         """(runs,) seconds to a fall, undisturbed and pushed, of the policies as they are; the same runs each time."""
-        tasks, starts = self._tasks(), self._starts()
+        tasks, starts = self._tasks(), self._starts
         runs, seconds = self.config.runs, self.config.seconds
         few = max(1, runs // 10)
         calm = survival(self._sampler, self.graph, tasks, starts, runs=few, seconds=seconds, seed=self.seed)
@@ -179,30 +182,40 @@ class GuidedLearning:
             for name, task in tasks.items()
         }
 
-    def _starts(self) -> dict[str, Array]:
-        return {name: reference_snapshot(self.graph.fragments[name], 0) for name in first_fragments(self.graph)}
-
     def _sampled(
         self, walk: Sequence[Step], number: int, rng: np.random.Generator, progress: Callable[[str, float], None]
-    ) -> Episode:
-        """Line 7."""
-        config, tasks, starts = self.config, self._tasks(), self._starts()
-        course = [
-            replace(tasks[step.fragment], start=starts[step.fragment]) if step.restart else tasks[step.fragment]
-            for step in walk
-        ]
-        sampling = SamplingConfig(
-            samples=config.first_samples if number == 1 else config.samples,
-            noise_rad=float(np.radians(config.noise_deg)),
-            roll_back=config.roll_back,
-            retries=5 + len(course) // 20,
-            push_share=config.push_share,
-            lookahead=config.lookahead,
-            push_n=self.push_n,
-        )
-        return self._sampler.walk(
-            course, sampling, rng, lambda done, failures: progress("sampling", done / len(course))
-        )
+    ) -> tuple[list[Step], Episode]:
+        """Line 7: what of the walk was got through, and how.
+
+        Where it begins anew it does not depend on what was before, so that a fall that cannot be helped ends one part only.
+        """
+        config, tasks = self.config, self._tasks()
+
+        def tell(before: int, done: int, failures: int) -> None:
+            progress("sampling", (before + done) / len(walk))
+
+        visited: list[Step] = []
+        episodes: list[Episode] = []
+        for part in parts(walk):
+            sampling = SamplingConfig(
+                samples=config.first_samples if number == 1 else config.samples,
+                noise_rad=float(np.radians(config.noise_deg)),
+                roll_back=config.roll_back,
+                retries=5 + len(part) // 20,
+                push_share=config.push_share,
+                lookahead=config.lookahead,
+                push_n=self.push_n,
+            )
+            episodes.append(
+                self._sampler.walk(
+                    course_of(part, tasks, self._starts, rng),
+                    sampling,
+                    rng,
+                    partial(tell, len(visited)),
+                )
+            )
+            visited += part[: len(episodes[-1].actions)]
+        return visited, joined(episodes)
 
     def _updated(self, walk: Sequence[Step], episode: Episode) -> dict[str, ControlFragment]:
         """Lines 8 to 11."""

@@ -15,8 +15,9 @@ from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import open_loop_actions, snapshot_coordinates
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_fragment
+from mocap2ctrl.samcon.rising import course_of, starts_of
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
-from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
+from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import Step, learning_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
@@ -76,7 +77,7 @@ def refine(
     sampler = Sampler(rollouts, open_loop_actions(character), Cost(character))
     open_names = [name for name in graph.fragments if name not in frozen]
     tasks = {name: _task(fragment, sampler, config, name in frozen) for name, fragment in graph.fragments.items()}
-    pairs = mirror_pairs(graph, character)
+    pairs = {name: other for name, other in mirror_pairs(graph, character).items() if name not in frozen}
     walker = _Walker(sampler, graph, config, seed, [name for name in graph.fragments if name not in frozen], progress)
     for number in range(4 * config.rounds):
         walk, episode = walker.sampled(tasks, number, config.round_visits, patience=2)
@@ -126,15 +127,13 @@ class _Walker:
     ) -> None:
         self._sampler, self._graph, self._config, self._seed = sampler, graph, config, seed
         self.names, self._progress = names, progress
+        self._starts = starts_of(graph, sampler.rollouts, seed)
 
     def sampled(self, tasks: Mapping[str, Task], number: int, visits: int, patience: int) -> tuple[list[Step], Episode]:
         """A walk, the `number`-th, and how far it was got through."""
         rng = np.random.default_rng([self._seed, 0, number])
         walk = learning_walk(self._graph, self.names, visits, 4 * visits * len(self._graph.fragments), rng)
-        starts = {s.fragment: reference_snapshot(self._graph.fragments[s.fragment], 0) for s in walk if s.restart}
-        course = [
-            replace(tasks[s.fragment], start=starts[s.fragment]) if s.restart else tasks[s.fragment] for s in walk
-        ]
+        course = course_of(walk, tasks, self._starts, rng)
         config = SamplingConfig(self._config.samples, roll_back=ROLL_BACK, retries=patience)
         done = 4 * self._config.rounds
         return walk, self._sampler.walk(

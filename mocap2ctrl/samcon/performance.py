@@ -14,9 +14,10 @@ from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
+from mocap2ctrl.samcon.rising import starts_of
 from mocap2ctrl.samcon.sampling import Sampler, Task, standing
-from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import first_fragments, random_walk
+from mocap2ctrl.samcon.tasks import task_of
+from mocap2ctrl.samcon.walks import random_walk
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pd_gains import pd_gains
@@ -73,7 +74,7 @@ def survival(
         sampler: simulates.
         graph: whose edges are walked.
         tasks: of all fragments.
-        starts: (K,) a start of each fragment at which a walk may begin.
+        starts: (N, K) starts of each fragment at which a walk may begin; runs take them in turn.
         runs: how many.
         seconds: at which a run ends.
         seed: of the walks.
@@ -81,14 +82,14 @@ def survival(
         progress: is told the share of the time that has passed.
     """
     walks = [random_walk(graph, np.random.default_rng([seed, run, 1])) for run in range(runs)]
-    states = np.zeros((runs, len(next(iter(starts.values())))))
+    states = np.zeros((runs, next(iter(starts.values())).shape[1]))
     passed, alive = np.zeros(runs), np.ones(runs, dtype=bool)
     while np.any(going := alive & (passed < seconds - 1e-9)):
         index = np.flatnonzero(going)
         steps = [next(walks[run]) for run in index]
         for run, step in zip(index, steps, strict=True):
             if step.restart:
-                states[run] = starts[step.fragment]
+                states[run] = starts[step.fragment][run % len(starts[step.fragment])]
         for name in dict.fromkeys(step.fragment for step in steps):
             group = np.array([run for run, step in zip(index, steps, strict=True) if step.fragment == name])
             _advance(sampler, tasks[name], group, states, passed, alive, pushes)
@@ -138,6 +139,6 @@ class Crowd:
         """(R,) seconds until each of R random walks falls, at most `seconds`; `pushed`: under growing pushes."""
         cost, actions = self._sampler.cost, self._sampler.actions
         tasks = {name: task_of(fragment, cost, actions, 0.0) for name, fragment in self._graph.fragments.items()}
-        starts = {name: reference_snapshot(self._graph.fragments[name], 0) for name in first_fragments(self._graph)}
+        starts = starts_of(self._graph, self._rollouts, seed)
         pushes = GrowingPushes.draw(runs, seconds, seed) if pushed else None
         return survival(self._sampler, self._graph, tasks, starts, runs=runs, seconds=seconds, seed=seed, pushes=pushes)

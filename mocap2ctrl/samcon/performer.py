@@ -13,7 +13,8 @@ from mocap2ctrl.graph.core import beginnings
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, ControlGraph
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.samcon.body import body_of
-from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates, snapshot_features
+from mocap2ctrl.samcon.features import feedback_actions, snapshot_features
+from mocap2ctrl.samcon.rising import RAGDOLL_S, apart, lies
 from mocap2ctrl.samcon.sampling import LARGEST_RAD
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
@@ -23,9 +24,8 @@ FALLEN_RAD = 2.0
 """Length of an action vector by which a fall is told (§6.2: a fixed threshold)."""
 RAGDOLL = "ragdoll"
 """What a character does between a fall and rising, in place of a fragment's name."""
-RAGDOLL_S = 0.1
-LIES_RAD, TILT_RAD = 0.3, 0.5
-"""Root mean square difference of hinge angles, and difference of the root's tilt, from where a rising skill can begin."""
+PATIENCE = 20
+"""Tenths of a second for which a ragdoll tries the pose of one rising skill before that of the next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,7 @@ class Performer:
         self._body, self._hinges = body_of(character), feedback_actions(character).hinges
         self._rising = [graph.fragments[name] for name in beginnings(graph.successors)]
         self._current = planner.first()
+        self._lain, self._pose = 0, 0
         self._begun = False
         self._held = np.zeros((0, len(character.hinges)))
         self._step, self._steps_per_target = 0, 1
@@ -111,21 +112,28 @@ class Performer:
         self._performed.append(Performed(fragment.name, fragment.name, time_s, 0, features, action))
 
     def _lie_or_rise(self, snapshot: Array, time_s: float) -> None:
-        """Rises if the pose is near enough to where the nearest rising skill begins; else takes its first pose, as a ragdoll.
+        """Rises if the pose is near enough to where a rising skill begins; else takes the nearest one's first pose, as a ragdoll.
 
-        Without a rising skill it stays a ragdoll, in the pose that it was to take when it fell.
+        Who does not come to lie so, on a side say, takes the next one's pose after a while, which turns the body. Without a rising
+        skill it stays a ragdoll, in the pose that it was to take when it fell.
         """
         features = snapshot_features(self._body, snapshot[None])[0]
         if not self._rising:
             self._lie(self._performed[-1].pose if self._performed else self._current, features, time_s)
             return
-        apart = [_apart(snapshot, reference_snapshot(fragment, 0)) for fragment in self._rising]
-        nearest = int(np.argmin([tilt for _, tilt in apart]))
-        fragment, (angles_rad, tilt_rad) = self._rising[nearest], apart[nearest]
-        if angles_rad < LIES_RAD and tilt_rad < TILT_RAD:
-            self._begin(fragment, features, action_of(fragment, features), time_s)
-        else:
-            self._lie(fragment.name, features, time_s)
+        begins = [(fragment, reference_snapshot(fragment, 0)) for fragment in self._rising]
+        able = [fragment for fragment, wanted in begins if lies(snapshot[None], wanted)[0]]
+        tilts = [float(apart(snapshot[None], wanted)[1][0]) for _, wanted in begins]
+        if able:
+            self._lain = 0
+            self._begin(able[0], features, action_of(able[0], features), time_s)
+            return
+        if self._lain < PATIENCE:
+            self._pose = int(np.argmin(tilts))
+        elif self._lain % PATIENCE == 0:
+            self._pose = (self._pose + 1) % len(begins)
+        self._lain += 1
+        self._lie(begins[self._pose][0].name, features, time_s)
 
     def _lie(self, pose: str, features: Array, time_s: float) -> None:
         """A tenth of a second as a ragdoll, whose servos hold the first pose of the fragment `pose`."""
@@ -155,12 +163,3 @@ def placed(snapshot: Array, place: Place, joints: int) -> Array:
     velocity = 8 + joints  # of the root in the world; its spin is in its own frame
     moved[velocity : velocity + 3] = rotations.rotate(turn, snapshot[velocity : velocity + 3])
     return moved
-
-
-def _apart(snapshot: Array, wanted: Array) -> tuple[float, float]:
-    """Differences of two snapshots: of hinge angles, root mean square, and of the root's tilt, radians."""
-    joints = (len(snapshot) - 14) // 2
-    qpos, _ = snapshot_coordinates(np.stack([snapshot, wanted]), joints)
-    angles = float(np.sqrt(np.mean((qpos[0, 7:] - qpos[1, 7:]) ** 2)))
-    upright = rotations.rotate(rotations.conjugate(qpos[:, 3:7]), np.array([0.0, 0.0, 1.0]))
-    return angles, float(np.arccos(np.clip(upright[0] @ upright[1], -1.0, 1.0)))

@@ -19,8 +19,12 @@ SUNK = 0.7
 """Share of the reference's height below which a root has fallen."""
 TILTED_RAD = 1.0
 """Difference of the root's tilt from the reference's that is a fall."""
+SUNK_M = 0.15
+"""How far below the reference a root may be however low that is."""
 CLEAR_M = 0.03
 """Height from which the reference's trunk, arms and head are clear of the ground."""
+LEANS_M = 0.1
+"""Height below which one of them is where the reference leans on it: motions of getting up are seldom exact to centimetres."""
 PUSH_S = 0.2
 """How long a push lasts, in whole fragments."""
 FALLEN = 10.0
@@ -38,7 +42,8 @@ class Task:
         steps_per_target: of the engine.
         reference: the end that is wanted, arrays of length 1.
         gain, offset, deviation: (A, 18), (A,), (A,) of a ~ N(M s + â, diag(deviation²)).
-        start: (K,) snapshot at which the body is placed before it; None: it goes on from where it is.
+        start: (K,) snapshot at which the body is placed before it, or (M, K), of which each sample takes one at random; None: it
+            goes on from where it is.
         explored: whether actions are sampled; else the policy's own is taken, once for each elite (§6.2, learned skills).
     """
 
@@ -110,8 +115,9 @@ class Episode:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """The elites after one fragment: of each its predecessor's index, s at its start, its action, its end, its cost."""
+    """The elites after one fragment: of each its start, s there, its predecessor's index, its action, its end, its cost."""
 
+    starts: Array
     features: Array
     parents: npt.NDArray[np.int64]
     actions: Array
@@ -135,8 +141,8 @@ class Sampler:
     ) -> Episode:
         """Algorithm 1 through `tasks`, the first of which has a start, with the paper's roll-back (§5.4)."""
         count = max(1, round(config.elite_share * config.samples))
-        start = np.atleast_2d(np.asarray(tasks[0].start, float))
-        origin = _Stage(np.zeros((1, 0)), np.zeros(1, np.int64), np.zeros((1, 0)), start, np.zeros((1, 0)), np.zeros(1))
+        start, none = np.atleast_2d(np.asarray(tasks[0].start, float))[:1], np.zeros((1, 0))
+        origin = _Stage(start, none, np.zeros(1, np.int64), none, start, none, np.zeros(1))
         stages: list[_Stage] = [origin]
         failures, farthest, pushes = 0, 0, _Pushes(config, rng)
         best: list[_Stage] = stages
@@ -154,8 +160,8 @@ class Sampler:
             pushes.forget()
             if failures > config.retries:
                 break
-            del stages[max(1, len(stages) - config.roll_back) :]
-        return self._path(best, tasks, failures, pushes.count)
+            del stages[_kept(len(stages), tasks, config.roll_back) :]
+        return self._path(best, len(tasks), failures, pushes.count)
 
     def _stage(
         self,
@@ -169,7 +175,7 @@ class Sampler:
     ) -> _Stage | None:
         """Lines 3 to 10: samples, elites; None if nobody stands."""
         parents = resample(before.costs, config.samples, rng) if task.explored else np.arange(len(before.costs))
-        starts = before.finals[parents] if task.start is None else np.repeat(task.start[None], len(parents), axis=0)
+        starts = before.finals[parents] if task.start is None else _begins(task.start, len(parents), rng)
         features = self.cost.ends(starts).features
         actions = self.sample(task, features, rng)
         noise = config.noise_rad * rng.standard_normal(actions.shape) if task.explored else 0.0
@@ -184,7 +190,9 @@ class Sampler:
         order = order[np.isfinite(costs[order])]
         if len(order) == 0:
             return None
-        return _Stage(features[order], parents[order], actions[order], finals[order], terms[order], costs[order])
+        return _Stage(
+            starts[order], features[order], parents[order], actions[order], finals[order], terms[order], costs[order]
+        )
 
     def _cost_to_come(self, states: Array, stands: npt.NDArray[np.bool_], ahead: Sequence[Task]) -> Array:
         """(N,) the costs of the next fragments, if from states (N, K) on the policies alone act; of who falls, a high one."""
@@ -220,17 +228,17 @@ class Sampler:
         )
         return done.final, ~done.diverged
 
-    def _path(self, stages: list[_Stage], tasks: Sequence[Task], failures: int, pushes: int) -> Episode:
+    def _path(self, stages: list[_Stage], fragments: int, failures: int, pushes: int) -> Episode:
         """Line 12: the predecessors of the best of the last elites."""
         index = int(np.argmin(stages[-1].costs))
         starts, finals, actions, terms = [], [], [], []
         for number in range(len(stages) - 1, 0, -1):
-            task, before, stage = tasks[number - 1], stages[number - 1], stages[number]
+            stage = stages[number]
             finals.append(stage.finals[index])
             actions.append(stage.actions[index])
             terms.append(stage.terms[index])
+            starts.append(stage.starts[index])
             index = int(stage.parents[index])
-            starts.append(before.finals[index] if task.start is None else task.start)
         features = self.cost.ends(np.array(starts[::-1])).features if starts else np.zeros((0, STATE_FEATURES))
         return Episode(
             starts=np.array(starts[::-1]),
@@ -240,9 +248,24 @@ class Sampler:
             features=features,
             failures=failures,
             pushes=pushes,
-            complete=len(stages) > len(tasks),
+            complete=len(stages) > fragments,
             elites=[(stage.features, stage.actions) for stage in stages[1:]],
         )
+
+
+def _begins(start: Array, count: int, rng: np.random.Generator) -> Array:
+    """(count, K) of one start (K,), or of several (M, K) at random."""
+    several = np.atleast_2d(start)
+    return several[rng.integers(len(several), size=count) if len(several) > 1 else np.zeros(count, np.int64)]
+
+
+def _kept(stages: int, tasks: Sequence[Task], roll_back: int) -> int:
+    """How many of the stages stay, the origin at least, when the last `roll_back` of those that are explored are undone."""
+    explored = 0
+    while stages > 1 and explored < roll_back:
+        stages -= 1
+        explored += tasks[stages - 1].explored
+    return stages
 
 
 class _Pushes:
@@ -272,15 +295,30 @@ class _Pushes:
         return np.broadcast_to(self._force, (task.steps, 3))
 
 
+def joined(episodes: Sequence[Episode]) -> Episode:
+    """Walks one after the other as one."""
+    some = [episode for episode in episodes if len(episode.actions)] or episodes[:1]
+    arrays = ("starts", "finals", "actions", "terms", "features")
+    return Episode(
+        **{name: np.concatenate([getattr(episode, name) for episode in some]) for name in arrays},
+        failures=sum(episode.failures for episode in episodes),
+        pushes=sum(episode.pushes for episode in episodes),
+        complete=all(episode.complete for episode in episodes),
+        elites=[elites for episode in episodes for elites in episode.elites],
+    )
+
+
 def standing(ends: Ends, reference: Ends) -> npt.NDArray[np.bool_]:
     """(N,) who has not fallen.
 
     The root has neither sunk nor tilted far from the reference, and nothing but the legs touches the ground where the reference's
-    own is clear of it.
+    own is clear of it. Where the reference lies, kneels or leans on its hands, other parts may touch the ground too.
     """
     tilt = np.linalg.norm(ends.features[:, :2] - reference.features[:, :2], axis=1)
-    up = (ends.features[:, 2] > SUNK * reference.features[:, 2]) & (tilt < TILTED_RAD)
-    return np.asarray(up & np.all((ends.lowest > 0.0) | (reference.lowest < CLEAR_M), axis=1))
+    height = reference.features[:, 2]
+    up = (ends.features[:, 2] > np.minimum(SUNK * height, height - SUNK_M)) & (tilt < TILTED_RAD)
+    clear = CLEAR_M if np.all(reference.lowest > LEANS_M) else np.inf
+    return np.asarray(up & np.all((ends.lowest > 0.0) | (reference.lowest < clear), axis=1))
 
 
 def resample(costs: Array, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

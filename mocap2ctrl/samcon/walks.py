@@ -10,6 +10,9 @@ import numpy as np
 
 from mocap2ctrl.graph.fragments import ControlGraph
 
+BEYOND = 15
+"""Fragments that a walk goes on for after a one-way road, before it is begun anew: about two steps of a gait."""
+
 
 class Step(NamedTuple):
     """A fragment of a walk; `restart` if the body is placed at its reference, because no edge led here."""
@@ -67,15 +70,32 @@ def _choose(graph: ControlGraph, names: Sequence[str], visits: Counter[str], rng
 def learning_walk(
     graph: ControlGraph, learned: Sequence[str], visits: int, longest: int, rng: np.random.Generator
 ) -> list[Step]:
-    """A walk in which each of the fragments `learned` is visited at least `visits` times, or of `longest` fragments."""
+    """A walk in which each of the fragments `learned` is visited at least `visits` times, or of `longest` fragments.
+
+    A one-way road, such as a rising skill, is begun anew once nothing that is ahead lacks visits: after `BEYOND` fragments more, so
+    that who has come to its end must also be able to go on.
+    """
     missing = dict.fromkeys(learned, visits)
+    ahead = {name: _reached(graph, [name]) for name in graph.fragments}
     walk: list[Step] = []
     for begin in first_fragments(graph):
-        within = _reached(graph, [begin])
-        for step in random_walk(graph, rng, begin):
-            if len(walk) >= longest or not any(missing.get(name) for name in within):
-                break
-            walk.append(step)
-            if missing.get(step.fragment):
-                missing[step.fragment] -= 1
+        one_way = begin not in _reached(graph, graph.successors.get(begin, ()))
+        while len(walk) < longest and any(missing.get(name) for name in ahead[begin]):
+            beyond = BEYOND if one_way else 0
+            for step in random_walk(graph, rng, begin):
+                if not any(missing.get(name) for name in ahead[step.fragment]):
+                    if step.restart or beyond == 0:
+                        break
+                    beyond -= 1
+                if len(walk) >= longest:
+                    break
+                walk.append(step)
+                if missing.get(step.fragment):
+                    missing[step.fragment] -= 1
     return walk
+
+
+def parts(walk: Sequence[Step]) -> list[list[Step]]:
+    """A walk cut where it begins anew."""
+    begins = [index for index, step in enumerate(walk) if step.restart]
+    return [list(walk[a:b]) for a, b in zip(begins, [*begins[1:], len(walk)], strict=True)]

@@ -6,7 +6,7 @@ Lengths ahead and directions are seen from where the person stands and looks at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -118,6 +118,7 @@ class Load:
         mass_kg: of the load.
         from_m, to_m: ends of the capsule's axis in the segment's frame; alike for a ball.
         radius_m: of the capsule.
+        source: what says so, to be named in errors.
     """
 
     segment: str
@@ -125,6 +126,7 @@ class Load:
     from_m: Vector
     to_m: Vector
     radius_m: float
+    source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         _as_tuples(self, "from_m", "to_m")
@@ -210,8 +212,9 @@ def laden(character: Character, loads: tuple[Load, ...]) -> Character:
     segments = list(character.segments)
     for load in loads:
         if load.segment not in character.segment_names:
+            where = f"{load.source}: " if load.source else ""
             raise ConfigError(
-                f"a load is on segment {load.segment!r}, which the character does not have; choose one of "
+                f"{where}a load is on segment {load.segment!r}, which the character does not have; choose one of "
                 f"{', '.join(character.segment_names)}"
             )
         index = character.segment_index(load.segment)

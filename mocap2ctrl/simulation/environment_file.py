@@ -89,7 +89,7 @@ class _Table:
     """One table of the file; remembers which keys were asked for."""
 
     def __init__(self, source: str, name: str, data: Mapping[str, Any]) -> None:
-        self._source, self._name, self._data = source, name, data
+        self.source, self._name, self._data = source, name, data
         self._known: list[str] = []
 
     def number(self, key: str, bounds: tuple[float, float], default: float | None = None) -> float:
@@ -126,32 +126,32 @@ class _Table:
         value = self._data.get(key)
         if value is not None and not isinstance(value, Mapping):
             raise self._wrong(key, value, f"a table, [{key}]")
-        return None if value is None else _Table(self._source, key, value)
+        return None if value is None else _Table(self.source, key, value)
 
     def tables(self, key: str) -> list[_Table]:
         self._known.append(key)
         value = self._data.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
             raise self._wrong(key, value, f"tables, [[{key}]]")
-        return [_Table(self._source, key, entry) for entry in value]
+        return [_Table(self.source, key, entry) for entry in value]
 
     def refuse_others(self) -> None:
         """Raises `ConfigError` for a key that nobody asked for."""
         for key in self._data:
             if key not in self._known:
                 where = f" in [{self._name}]" if self._name else ""
-                raise ConfigError(f"{self._source}: unknown key {key!r}{where}; known are {', '.join(self._known)}")
+                raise ConfigError(f"{self.source}: unknown key {key!r}{where}; known are {', '.join(self._known)}")
 
     def _take(self, key: str, default: Any) -> Any:
         self._known.append(key)
         value = self._data.get(key, default)
         if value is None:
-            raise ConfigError(f"{self._source}: [{self._name}] needs the key {key!r}")
+            raise ConfigError(f"{self.source}: [{self._name}] needs the key {key!r}")
         return value
 
     def _wrong(self, key: str, value: Any, allowed: str) -> ConfigError:
         name = f"{self._name}.{key}" if self._name else key
-        return ConfigError(f"{self._source}: {name} is {value!r}; allowed is {allowed}")
+        return ConfigError(f"{self.source}: {name} is {value!r}; allowed is {allowed}")
 
 
 def _slope(table: _Table | None) -> Slope | None:
@@ -229,6 +229,7 @@ def _load(table: _Table) -> Load:
         from_m=begin,
         to_m=table.vector("to_m", 3, (-3.0, 3.0), begin),
         radius_m=table.number("radius_m", (0.001, 1.0), 0.05),
+        source=table.source,
     )
     table.refuse_others()
     return load

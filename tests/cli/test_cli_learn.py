@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import Run
 
-from mocap2ctrl.character.model import Character
+from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.cli import learn
 from mocap2ctrl.cli.learn import _config
+from mocap2ctrl.cli.learning_display import LearningDisplay
+from mocap2ctrl.graph.body import character_of, check_character, digest
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph, FeedbackPolicy
+from mocap2ctrl.graph.retarget import retargeted
 from mocap2ctrl.motion.clips import close_loop
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
-from mocap2ctrl.samcon.learn import LearnConfig
+from mocap2ctrl.samcon.guided import Iteration
+from mocap2ctrl.samcon.learn import LearnConfig, Progress
+from mocap2ctrl.samcon.mirrors import mirror_pairs
 
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
@@ -76,11 +82,12 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("humanoid3d_walk", "-o", "walk.json", "--gains", "strong"), "allowed are locomotion and stunts"),
         (("nothing.json", "-o", "walk.json"), "no such file"),
         (("graph.json", "-o", "walk.json", "--gains", "stunts"), "--gains is for motion files"),
+        (("graph.json", "-o", "walk.json", "--symmetric", "no"), "--symmetric is for motion files"),
         (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
         (("graph.json", "-o", "graph.json", "--relearn"), "exists already; use --overwrite"),
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
         (("graph.json", "-o", "walk.json", "--iterations", "0"), "allowed is a whole number from 1"),
-        (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "does not repeat itself"),
+        (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "see export-graph --rising"),
     ],
 )
 def test_mistakes_are_told_in_one_line(
@@ -95,6 +102,52 @@ def test_mistakes_are_told_in_one_line(
     assert ran.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["graph.json"]
     assert (tmp_path / "graph.json").read_bytes() == before
+
+
+@needs_clips
+def test_a_motion_whose_name_ends_as_a_graph_s(run: Run, tmp_path: Path) -> None:
+    clip = (deepmimic_directory() / "humanoid3d_backflip.txt").read_bytes()  # type: ignore[operator]
+    (tmp_path / "clip.json").write_bytes(clip)
+    short = ("--time-range", 0, 0.3)
+    run("learn", tmp_path / "clip.json", "-o", tmp_path / "learned.json", *short).refused("does not repeat itself")
+
+
+@needs_clips
+def test_another_body(graph: ControlGraph, run: Run, tmp_path: Path, character: Character) -> None:
+    """As tall a body stands as high on the same legs; what cannot be driven so is refused."""
+    text = resources.files("mocap2ctrl.character").joinpath("humanoid.toml").read_text("utf-8")
+    tall = tmp_path / "tall.toml"
+    tall.write_text(text.replace("height_m = 1.75", "height_m = 1.93"))
+    body = load_character(tall)
+    assert body.height_m == 1.93
+    moved = retargeted(graph, body)
+    assert moved.character == digest(body)
+    check_character(moved, character_of(moved))
+    scale = body.standing_height_m / character.standing_height_m
+    assert scale == pytest.approx(1.93 / 1.75)
+    for name, fragment in moved.fragments.items():
+        own = graph.fragments[name]
+        assert fragment.policy is None
+        np.testing.assert_array_equal(fragment.targets, own.targets)
+        np.testing.assert_allclose(fragment.reference_root_position, scale * own.reference_root_position)
+    assert mirror_pairs(moved, body) == mirror_pairs(graph, character)
+    write_graph(graph, tmp_path / "graph.json")
+    write_graph(moved, tmp_path / "moved.json")
+    assert read_graph(tmp_path / "moved.json").character == digest(body)
+    words = ("learn", tmp_path / "graph.json", "-o", tmp_path / "learned.json", "--character", tall)
+    run(*words, "--relearn").refused("--relearn goes on")
+    tall.write_text(text.replace('name = "extension"', 'name = "lift"'))
+    run(*words).refused("lacks left_toes.extension, right_toes.extension")
+
+
+def test_the_best_iteration_is_told_beside_the_latest(capsys: pytest.CaptureFixture[str]) -> None:
+    done = [Iteration(n, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 60.0, pushed) for n, pushed in ((1, 20.0), (2, 15.0))]
+    with LearningDisplay() as display:
+        for number in (1, 2):
+            display.progress(Progress("iterations", 1.0, number, 3, done[:number]))
+    last = " ".join(capsys.readouterr().err.split()).split("iteration 2/3")[1]
+    assert "15 s under pushes" in last
+    assert "best so far: iteration 1, 20 s" in last
 
 
 @needs_clips

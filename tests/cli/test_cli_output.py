@@ -11,6 +11,7 @@ import pytest
 from conftest import Run
 
 from mocap2ctrl import api
+from mocap2ctrl.cli import learn
 
 COMMAND = [sys.executable, "-m", "mocap2ctrl", "evaluate", "nowhere", "--json"]
 BUFFERED = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -71,6 +72,21 @@ def test_ctrl_c_promises_a_resume_only_where_there_is_one(
     assert ran.code == 130
     assert "interrupted" in ran.err
     assert ("--resume" in ran.err) == resumable
+
+
+def test_ctrl_c_says_what_learning_has_kept(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learn, "_graph", interrupt)
+    output = tmp_path / "learned.json"
+    ran = run("learn", "walk", "-o", output)
+    assert ran.code == 130
+    assert "nothing is kept" in ran.err
+    assert "--resume" not in ran.err
+    output.with_suffix(".learning").mkdir()
+    (output.with_suffix(".learning") / "state.json").write_text("{}")
+    assert "go on with --resume" in run("learn", "walk", "-o", output).err
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

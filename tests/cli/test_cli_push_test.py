@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Run
+from graphs import random_graph
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.motion.npz import read_motion
 from mocap2ctrl.simulation.choose import has_bullet
 
@@ -33,6 +35,13 @@ def test_push_test_for_people(capture: Path, run: Run) -> None:
     assert ran.code == 0, ran.err
     assert "protocol" in ran.out
     assert "mujoco, ice" in ran.out
+
+
+def test_graphs_have_options_of_their_own(capture: Path, run: Run, tmp_path: Path, character: Character) -> None:
+    write_graph(random_graph(character), tmp_path / "graph.json")
+    run("push-test", tmp_path / "graph.json", "--engine", "bullet").refused("--engine is for captures only")
+    run("push-test", tmp_path / "graph.json", "--skill", "hop").refused("learned cycle")
+    run("push-test", capture, "--skill", "walk").refused("--skill is for graphs")
 
 
 def test_a_cycle_that_falls_is_told(capture: Path, run: Run) -> None:

@@ -90,7 +90,8 @@ def test_the_motion_file_is_never_trusted(capture: Path, run: Run, tmp_path: Pat
 def test_simulate_s_object_and_files(capture: Path, run: Run, character: Character) -> None:
     ran = run("simulate", capture, "--seconds", 0.4, "--json")
     said = ran.json
-    assert set(said) == {"seconds", "fell", "fell_at_s", "engine"}
+    assert set(said) == {"seconds", "fell", "fell_at_s", "engine", "environment"}
+    assert said["environment"] == "level ground"
     assert said["seconds"] == pytest.approx(0.4, abs=0.02)
     assert (said["fell"], said["fell_at_s"]) == (False, None)
     folder = capture / "simulations" / "0.4s"
@@ -143,6 +144,20 @@ def test_simulations_with_other_options_do_not_overwrite_each_other(capture: Pat
     for options in (("--push-for", 0.4), ("--push-at", 0.1), ("--push-for", 0.2), ("--push-at", 0.3)):
         assert run("simulate", capture, "--no-video", "--seconds", 0.6, "--push", 50, 0, 0, *options).code == 0
     assert len(list((capture / "simulations").iterdir())) == 4
+
+
+def test_environments_of_one_name_have_a_folder_each(capture: Path, run: Run, tmp_path: Path) -> None:
+    names = []
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "hill.toml").write_text(f'format = 1\nname = "{place}"\n[slope]\ndegrees = 2\n')
+        options = ("--no-video", "--seconds", 0.05, "--json", "--environment", tmp_path / place / "hill.toml")
+        names.append(run("simulate", capture, *options).json["environment"])
+    assert names == ["one", "two"]
+    folders = [folder.name for folder in (capture / "simulations").iterdir() if folder.name.endswith("hill")]
+    assert len(folders) == 2
+    assert run("simulate", capture, "--no-video", "--seconds", 0.05, "--environment", "moon").code == 0
+    assert (capture / "simulations" / "0.05s-moon").is_dir()
 
 
 def test_an_output_that_cannot_be_written_is_one_line(capture: Path, run: Run, tmp_path: Path) -> None:

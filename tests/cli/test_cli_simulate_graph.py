@@ -28,7 +28,7 @@ def graph(tmp_path: Path, character: Character) -> Path:
 
 def test_a_path(graph: Path, run: Run, character: Character) -> None:
     said = run("simulate", graph, "--path", "walk, run", "--seconds", 3, "--no-video", "--json").json
-    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments"}
+    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments", "environment"}
     assert said["seconds"] == 3.0
     assert said["fell"] is True
     assert 0.2 < said["fell_at_s"] < 3.0

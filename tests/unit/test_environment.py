@@ -167,6 +167,12 @@ def test_a_load_on_nothing_is_refused(character: Character):
         MujocoEngine(character, environment=Environment(loads=(Load("tail", 1.0, (0, 0, 0), (0, 0, 0), 0.1),)))
 
 
+def test_a_load_on_nothing_names_its_file(character: Character, tmp_path: Path):
+    path = written(tmp_path, 'format = 1\n[[load]]\nsegment = "tail"\nmass_kg = 2')
+    with pytest.raises(ConfigError, match=f"^{re.escape(str(path))}: a load is on segment 'tail'"):
+        MujocoEngine(character, environment=load_environment(path))
+
+
 def test_environments_from_arrays_and_lists_are_values(character: Character):
     load = Load("head", 1.0, np.zeros(3), [0, 0, 0.1], 0.05)  # type: ignore[arg-type]
     place = Environment(loads=[load], belt=Belt(np.array([1.0, 0.0])))  # type: ignore[arg-type]

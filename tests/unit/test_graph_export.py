@@ -27,7 +27,7 @@ from mocap2ctrl.graph.symmetry import symmetrised
 from mocap2ctrl.graph.transitions import Transition, check_names, given, nearness, proposed, transition, window_length
 from mocap2ctrl.motion.clips import mirror
 from mocap2ctrl.simulation.pd_gains import pd_gains
-from mocap2ctrl.types import Array
+from mocap2ctrl.types import Array, MotionClip
 
 TOLERANCE = 1e-9
 
@@ -381,6 +381,24 @@ def test_too_short_and_without_a_cycle(body: Character) -> None:
         make_skill("walk", clip.cut(0, 20), body, cyclic=True)
     assert not make_skill("walk", clip.cut(0, 20), body).cyclic
     assert not make_skill("walk", gait(body), body, cyclic=False).cyclic
+
+
+def test_a_cycle_in_which_nothing_repeats_is_not_believed(body: Character) -> None:
+    """Eight seconds of waving that end as they began, and 0.3 s more."""
+    t = np.arange(0.0, 8.3, 0.02)
+    angles = np.zeros((len(t), len(body.hinges)))
+    angles[:, body.hinge_names.index("left_upper_arm.flexion")] = 1.0 - np.cos(2.0 * np.pi * t / 8.0)
+    height = np.tile([0.0, 0.0, body.standing_height_m], (len(t), 1))
+    clip = MotionClip("wave", 50.0, height, np.tile([1.0, 0.0, 0.0, 0.0], (len(t), 1)), angles)
+    skill = make_skill("wave", clip, body)
+    assert not skill.cyclic
+    assert "8.0 s of its 8.3 s, of which 0.3 s are seen to repeat" in skill.doubt
+    with pytest.raises(GraphError, match=r"'wave': its best cycle is 8\.0 s .* nothing can be repeated"):
+        build_graph([skill], [], body)
+    assert make_skill("wave", clip, body, cyclic=True).cyclic
+    faster = make_skill("wave", replace(clip, fps=100.0), body)
+    assert faster.cyclic
+    assert not faster.doubt
 
 
 def test_chains_are_cut_once(built: BuiltGraph) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +23,9 @@ from mocap2ctrl.samcon.features import open_loop_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
 from mocap2ctrl.samcon.performance import GrowingPushes
-from mocap2ctrl.samcon.sampling import Sampler, SamplingConfig, resample, standing
+from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, _kept, joined, resample, standing
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
-from mocap2ctrl.samcon.walks import first_fragments, learning_walk, random_walk
+from mocap2ctrl.samcon.walks import BEYOND, Step, first_fragments, learning_walk, parts, random_walk
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array, MotionClip, SimState
 
@@ -94,6 +95,52 @@ def test_a_learning_walk_visits_all_often_enough(character: Character):
     walk = learning_walk(graph, list(graph.fragments), 20, 10_000, np.random.default_rng(2))
     counts = Counter(step.fragment for step in walk)
     assert min(counts[name] for name in graph.fragments) == 20
+
+
+def test_a_one_way_road_is_begun_anew_until_it_is_visited_enough(character: Character):
+    graph = random_graph(character)
+    ring = {f"walk/{i}": (f"walk/{(i + 1) % 3}",) for i in range(3)}
+    road = replace(graph, successors={"run/0": ("run/1",), "run/1": ("walk/1",), "run/2": ("run/0",), **ring})
+    on = ["walk/1", "walk/2", "walk/0"] * 5
+    walk = learning_walk(road, ["run/0", "run/1", "run/2"], 3, 1000, np.random.default_rng(0))
+    assert len(on) == BEYOND
+    assert [step.fragment for step in walk] == ["run/2", "run/0", "run/1", *on] * 3
+    assert [i for i, step in enumerate(walk) if step.restart] == [0, 3 + BEYOND, 2 * (3 + BEYOND)]
+    everything = learning_walk(road, list(graph.fragments), 7, 1000, np.random.default_rng(0))
+    counts = Counter(step.fragment for step in everything)
+    assert [counts[f"run/{i}"] for i in range(3)] == [7, 7, 7]
+    assert min(counts.values()) == 7
+
+
+def test_a_walk_is_cut_where_it_begins_anew_and_joined_again():
+    walk = [Step("a", True), Step("b", False), Step("a", True), Step("c", True), Step("d", False)]
+    cut = parts(walk)
+    assert cut == [walk[:2], walk[2:3], walk[3:]]
+
+    def episode(count: int, complete: bool) -> Episode:
+        rows = np.full((count, 2), float(count))
+        return Episode(
+            rows, rows, rows, rows, rows, failures=1, pushes=2, complete=complete, elites=[(rows, rows)] * count
+        )
+
+    whole = joined([episode(2, True), episode(0, False), episode(3, True)])
+    assert whole.starts[:, 0].tolist() == [2.0, 2.0, 3.0, 3.0, 3.0]
+    assert (whole.failures, whole.pushes, whole.complete, len(whole.elites)) == (3, 6, False, 5)
+    assert len(joined([episode(0, False)]).actions) == 0
+
+
+def test_a_roll_back_undoes_what_was_explored():
+    """What only follows its policies would come to the same end again."""
+
+    class Told:
+        def __init__(self, explored: bool) -> None:
+            self.explored = explored
+
+    tasks: Any = [Told(explored) for explored in (True, True, True, False, False)]
+    assert _kept(6, tasks, 1) == 3  # the origin and two
+    assert _kept(6, tasks, 2) == 2
+    assert _kept(6, tasks, 9) == 1
+    assert _kept(3, tasks, 1) == 2
 
 
 def test_rings_that_no_edge_joins_are_all_walked(character: Character):

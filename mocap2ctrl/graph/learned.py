@@ -1,0 +1,51 @@
+"""A graph that is there already as a part of a new one: its fragments stay, its cycles can be left and entered (Liu 2016, §6.2)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
+from mocap2ctrl.graph.skills import Frames, Skill
+from mocap2ctrl.motion.clips import at_times, close_loop
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.types import MotionClip
+
+
+def cycles_of(graph: ControlGraph) -> tuple[Skill, ...]:
+    """The skills of a graph that are rings of fragments, as motions that are cut where their fragments are."""
+    skills = []
+    for name in dict.fromkeys(fragment.skill for fragment in graph.fragments.values()):
+        ring = [fragment for fragment in graph.fragments.values() if fragment.skill == name]
+        around = pairwise([*ring, ring[0]])
+        if all(after.name in graph.successors.get(before.name, ()) for before, after in around):
+            skills.append(Skill(name, close_loop(_laid(name, ring)), pieces=tuple(ring)))
+    return tuple(skills)
+
+
+def _laid(name: str, fragments: list[ControlFragment]) -> MotionClip:
+    """The references of fragments as one loop: each is laid at the end of the one before."""
+    parts = [_frames(fragments[0])]
+    for fragment in fragments[1:]:
+        position, orientation, pose = _frames(fragment)
+        before, facing = parts[-1][0][-1], parts[-1][1][-1]
+        turn = rotations.yaw(rotations.heading(facing) - rotations.heading(orientation[0]))
+        travel = rotations.rotate(turn, position - position[0]) + before * np.array([1.0, 1.0, 0.0])
+        travel[:, 2] = position[:, 2]
+        parts.append((travel[1:], rotations.multiply(turn, orientation)[1:], pose[1:]))
+    positions, orientations, angles = (np.concatenate(values) for values in zip(*parts, strict=True))
+    upright = rotations.continuous(rotations.normalise(orientations))
+    return MotionClip(name, 1.0 / PD_TIME_STEP_S, positions, upright, angles, loop=True)
+
+
+def _frames(fragment: ControlFragment) -> Frames:
+    """A fragment's reference, a servo step apart."""
+    clip = MotionClip(
+        fragment.name, 1.0 / fragment.frame_s, fragment.reference_root_position, fragment.reference_root_orientation,
+        fragment.reference_angles,
+    )  # fmt: skip
+    times_s = np.linspace(0.0, fragment.duration_s, round(fragment.duration_s / PD_TIME_STEP_S) + 1)
+    dense = at_times(clip, times_s)
+    return dense.root_position, dense.root_orientation, dense.angles
