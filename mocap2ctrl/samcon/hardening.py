@@ -51,8 +51,9 @@ class HardeningConfig:
         bodies: that are simulated side by side.
         actions: of each fragment, a mirror's counting, for an update.
         deviation_deg: σ of the actions, degrees.
-        divergence: mean Kullback-Leibler divergence of an update, of each fragment's policy.
-        momentum: share of the last update's direction in the next.
+        divergence: mean Kullback-Leibler divergence of an update in the first iteration, of each fragment's policy.
+        calming, least_divergence: factor on it from iteration to iteration, and below which it does not fall.
+        momentum: share of the earlier updates' direction in the next. One batch's gradient is nearly all chance.
         discount: γ a fragment.
         trace: λ of the generalised advantage estimation (Schulman et al. 2016).
         cost: weight of Eq. 20 beside the 1 for standing in the reward of a fragment.
@@ -60,18 +61,20 @@ class HardeningConfig:
         fallen: share of the pushes that are to end in a fall; their magnitude is changed accordingly.
     """
 
-    iterations: int = 6
-    updates: int = 20
+    iterations: int = 5
+    updates: int = 60
     bodies: int = 240
     actions: int = 1000
-    deviation_deg: float = 2.5
-    divergence: float = 0.15
-    momentum: float = 0.5
+    deviation_deg: float = 3.0
+    divergence: float = 0.1
+    calming: float = 0.5
+    least_divergence: float = 0.02
+    momentum: float = 0.92
     discount: float = 0.96
     trace: float = 0.93
     cost: float = 0.03
     push_n: float = 250.0
-    fallen: float = 0.15
+    fallen: float = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ class _Trace:
 
 
 class Hardening:
-    """An iteration at a time; nothing but the policies and the pushes' magnitude is carried from one to the next."""
+    """An iteration at a time; all that is carried on is the policies, the pushes' magnitude and the length of steps."""
 
     def __init__(
         self,
@@ -112,6 +115,7 @@ class Hardening:
     ) -> None:
         """Of a graph with policies; arguments as for `GuidedLearning`, and how the policies are tested."""
         self.graph, self.config, self.seed, self.push_n = graph, config, seed, config.push_n
+        self.divergence = config.divergence
         self._trials = trials
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._pairs = mirror_pairs(graph, character)
@@ -125,8 +129,13 @@ class Hardening:
     def restore(self, history: Sequence[Iteration]) -> None:
         """Goes on after earlier iterations."""
         mine = [iteration for iteration in history if iteration.stage == HARDENING]
-        if mine:
-            self.push_n = mine[-1].next_push_n
+        for iteration in mine:
+            self._carry(iteration.next_push_n)
+
+    def _carry(self, push_n: float) -> None:
+        """The next iteration's pushes and steps."""
+        self.push_n = push_n
+        self.divergence = max(self.config.calming * self.divergence, self.config.least_divergence)
 
     def iterate(self, number: int, progress: Callable[[str, float], None] = lambda what, share: None) -> Iteration:
         """Changes the policies of `graph`, and tests them; `number` of all iterations."""
@@ -146,11 +155,12 @@ class Hardening:
             bodies.largest_n *= min(max(change, 0.95), 1.05)
             advantages = self._advantages(trace, critic)
             if update > 0:  # the first only teaches the critic
-                policies, momentum = self._updated(policies, momentum, trace, advantages)
+                divergence = self.divergence * (1.0 - config.momentum**update) ** 2
+                policies, momentum = self._updated(policies, momentum, trace, advantages, divergence)
             falls += fallen
             terms.append(trace.terms)
             progress("hardening", (update + 1) / config.updates)
-        self.push_n = bodies.largest_n
+        self._carry(bodies.largest_n)
         self.graph = replace(self.graph, fragments=self._fragments(policies))
         undisturbed, pushed = resisting(self._sampler, self.graph, self._tasks(), self._trials, self.seed, progress)
         return Iteration(
@@ -217,8 +227,10 @@ class Hardening:
         critic.fit(inputs[:known], fragment[:known], (advantages + values[:-1]).ravel())
         return np.asarray((advantages - advantages.mean()) / advantages.std())
 
-    def _updated(self, policies: Array, momentum: Array, trace: _Trace, advantages: Array) -> tuple[Array, Array]:
-        """[M â] (F, 11, 19) after a step of the natural gradient, and its direction."""
+    def _updated(
+        self, policies: Array, momentum: Array, trace: _Trace, advantages: Array, divergence: float
+    ) -> tuple[Array, Array]:
+        """[M â] (F, 11, 19) after a step of the natural gradient by a mean divergence, and its direction."""
         config, policies, momentum = self.config, policies.copy(), momentum.copy()
         for k in np.flatnonzero(self._learned):
             at = trace.fragment[:-1] == k
@@ -227,8 +239,8 @@ class Hardening:
             gradient = natural_gradient(trace.states[at], trace.noise[at], advantages[at])
             momentum[k] = config.momentum * momentum[k] + (1.0 - config.momentum) * gradient
             step = trace.states[at] @ momentum[k, :, :-1].T + momentum[k, :, -1]
-            divergence = 0.5 * np.mean(np.sum((step / np.radians(config.deviation_deg)) ** 2, axis=1))
-            policies[k] += momentum[k] * np.sqrt(config.divergence / divergence)
+            moved = 0.5 * np.mean(np.sum((step / np.radians(config.deviation_deg)) ** 2, axis=1))
+            policies[k] += momentum[k] * np.sqrt(divergence / moved)
         return policies, momentum
 
     def _fragments(self, policies: Array) -> dict[str, ControlFragment]:

@@ -22,6 +22,8 @@ PUSH_FEATURES = 7
 """What is told of a body's push: twice x, y and length, and the time until it begins."""
 CALM_S = 0.6
 """Who has stood since a push and will be pushed within this time gives its state to one who has fallen."""
+LEAST = 0.25
+"""Share of the largest push that the least one has; gentler ones tell little."""
 UNIT_N = 100.0
 
 
@@ -47,7 +49,7 @@ class PushedBodies:
         snapshots: (N, K) where they are.
         features: (N, 18) s.
         fragment: (N,) number of the fragment that each is to do next, in the graph's order.
-        largest_n: pushes last 0.2 s, begin every 2 s, and have magnitudes between 0 and this, all alike likely, and any direction.
+        largest_n: pushes last 0.2 s, begin every 2 s, and have any direction, and magnitudes of up to this, all alike likely.
         pushes: how many have ended so far.
     """
 
@@ -82,7 +84,7 @@ class PushedBodies:
 
     def _drawn(self, count: int) -> Array:
         """(N, 3) forces, newtons."""
-        force, way = self._rng.uniform(0.0, self.largest_n, count), self._rng.uniform(0.0, 2.0 * np.pi, count)
+        force, way = self._rng.uniform(LEAST, 1.0, count) * self.largest_n, self._rng.uniform(0.0, 2.0 * np.pi, count)
         return np.stack([force * np.cos(way), force * np.sin(way), np.zeros(count)], axis=1)
 
     def seen_pushes(self) -> Array:
