@@ -61,14 +61,14 @@ class HardeningConfig:
         fallen: share of the pushes that are to end in a fall; their magnitude is changed accordingly.
     """
 
-    iterations: int = 5
+    iterations: int = 4
     updates: int = 60
     bodies: int = 240
     actions: int = 1000
     deviation_deg: float = 3.0
     divergence: float = 0.1
     calming: float = 0.5
-    least_divergence: float = 0.02
+    least_divergence: float = 0.01
     momentum: float = 0.92
     discount: float = 0.96
     trace: float = 0.93
