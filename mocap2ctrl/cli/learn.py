@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hardening",
         type=whole(0, 1000),
         metavar="N",
-        help="iterations of hardening against pushes after it (default: 4)",
+        help="iterations of hardening against pushes after it (default: 5)",
     )
     parser.add_argument(
         "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 24)"

@@ -61,7 +61,7 @@ class HardeningConfig:
         fallen: share of the pushes that are to end in a fall; their magnitude is changed accordingly.
     """
 
-    iterations: int = 4
+    iterations: int = 5
     updates: int = 60
     bodies: int = 240
     actions: int = 1000
