@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE.json", type=given, required=True, help="the learned graph")
     parser.add_argument("--iterations", type=whole(1, 1000), metavar="N", help="of guided learning (default: 10)")
     parser.add_argument(
+        "--hardening",
+        type=whole(0, 1000),
+        metavar="N",
+        help="iterations of hardening against pushes after it (default: 5)",
+    )
+    parser.add_argument(
         "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 24)"
     )
     parser.add_argument(
@@ -136,7 +142,10 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     config = LearnConfig(seed=options.seed, relearn=options.relearn)
     wanted = {"iterations": options.iterations, "samples": options.samples, "visits": options.visits}
     guided = replace(config.guided, **{k: v for k, v in wanted.items() if v is not None})
-    return replace(config, guided=replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples)))
+    guided = replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples))
+    if options.hardening is None:
+        return replace(config, guided=guided)
+    return replace(config, guided=guided, hardening=replace(config.hardening, iterations=options.hardening))
 
 
 def _graph(options: argparse.Namespace) -> ControlGraph:

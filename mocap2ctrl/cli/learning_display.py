@@ -36,7 +36,7 @@ class LearningDisplay(_Display):
             last = p.history[-1]
             self._console.print(
                 f"iteration {last.number}/{p.iterations}: {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s under "
-                f"pushes; cost {sum(last.cost.values()):.2f}, roll-backs {last.failures}; {_best(p.history)}; {left}",
+                f"pushes; {last.stage}, cost {sum(last.cost.values()):.2f}, failures {last.failures}; {_best(p.history)}; {left}",
                 highlight=False,
             )
             self._said = done

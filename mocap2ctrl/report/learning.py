@@ -28,7 +28,7 @@ def plot_learning(history: Sequence[Iteration], theme: Theme = LIGHT) -> bytes:
         axes.plot(numbers, values, color=colour, marker="o", markersize=4, linewidth=1.8, label=label)
     axes.set_ylim(bottom=0.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("iteration of guided learning")
+    axes.set_xlabel("iteration")
     axes.set_ylabel("mean time to a fall, s")
     legend(figure, theme, axes.get_legend_handles_labels()[0])
     return png(figure)

@@ -105,9 +105,10 @@ class CheckpointFolder:
 
 
 def _key(graph: ControlGraph, config: LearnConfig) -> str:
-    """Digest of the task: all but the number of iterations."""
+    """Digest of the task: all but the numbers of iterations."""
     options = asdict(config)
-    del options["guided"]["iterations"]
+    for stage in ("guided", "hardening"):
+        del options[stage]["iterations"]
     digest = hashlib.sha256(json.dumps([options, graph.character, graph.gains], sort_keys=True).encode())
     for name, fragment in graph.fragments.items():
         digest.update(name.encode())

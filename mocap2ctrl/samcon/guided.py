@@ -14,7 +14,7 @@ from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPo
 from mocap2ctrl.samcon.cost import TERMS, Cost
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
-from mocap2ctrl.samcon.performance import GrowingPushes, survival
+from mocap2ctrl.samcon.performance import Trials, resisting
 from mocap2ctrl.samcon.regression import regress
 from mocap2ctrl.samcon.rising import course_of, starts_of
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task, joined
@@ -22,6 +22,8 @@ from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import Step, learning_walk, parts
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
+
+SAMPLING = "sampling"
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,6 @@ class GuidedConfig:
         bearable: share of pushes that may end in a roll-back for them to be few.
         push_share: of the fragments with which a push begins.
         roll_back: fragments to go back on a failure.
-        runs, seconds: pushed runs that tell how good an iteration is, a tenth as many undisturbed ones, and when they end.
     """
 
     iterations: int = 10
@@ -58,8 +59,6 @@ class GuidedConfig:
     bearable: float = 0.1
     push_share: float = 0.1
     roll_back: int = 30
-    runs: int = 20
-    seconds: float = 120.0
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,18 @@ class Iteration:
 
     Attributes:
         number: from 1.
-        failures: roll-backs.
+        stage: what was done, `SAMPLING` or another.
+        failures: roll-backs; in other stages falls.
         push_n, next_push_n: σ of the pushes in it, and in the next, newtons.
         visited: share of the walk that was got through.
         cost: mean of Eq. 20 over the path, by term.
         deviation_deg: mean of the policies' σ.
-        undisturbed_s: mean time to a fall of random walks without disturbance, at most `GuidedConfig.seconds`.
+        undisturbed_s: mean time to a fall of random walks without disturbance, at most `Trials.seconds`.
         pushed_s: the same under growing pushes: the resisting time.
     """
 
     number: int
+    stage: str
     failures: int
     push_n: float
     next_push_n: float
@@ -97,6 +98,7 @@ class GuidedLearning:
         character: Character,
         rollouts: PdRollouts,
         config: GuidedConfig,
+        trials: Trials,
         seed: int,
         frozen: Sequence[str] = (),
     ) -> None:
@@ -107,10 +109,12 @@ class GuidedLearning:
             character: for whom.
             rollouts: of that character, with the graph's gains.
             config: how.
+            trials: how good the policies are, how that is told.
             seed: of all that is drawn.
             frozen: names of fragments whose policy stays.
         """
         self.graph, self.config, self.seed = graph, config, seed
+        self._trials = trials
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._learned = tuple(name for name in graph.fragments if name not in frozen)
         self._pairs = mirror_pairs(graph, character)
@@ -119,8 +123,9 @@ class GuidedLearning:
 
     def restore(self, history: Sequence[Iteration]) -> None:
         """Goes on after earlier iterations."""
-        if history:
-            self.push_n = history[-1].next_push_n
+        mine = [iteration for iteration in history if iteration.stage == SAMPLING]
+        if mine:
+            self.push_n = mine[-1].next_push_n
 
     def iterate(self, number: int, progress: Callable[[str, float], None] = lambda what, share: None) -> Iteration:
         """Samples a walk with the policies of `graph`, replaces them by new ones, and tests these.
@@ -136,12 +141,15 @@ class GuidedLearning:
         few = episode.failures <= self.config.bearable * episode.pushes
         self.push_n *= self.config.push_change if few else 1.0 / self.config.push_change
         self.graph = replace(self.graph, fragments=self._updated(visited, episode))
-        undisturbed, pushed = self.test(progress)
+        undisturbed, pushed = resisting(
+            self._sampler, self.graph, self._tasks(), self._starts, self._trials, self.seed, progress
+        )
         policies = [p for name in self._learned if (p := self.graph.fragments[name].policy) is not None]
         deviation = float(np.mean([np.sqrt(p.variance) for p in policies]))
         means = episode.terms.mean(axis=0)
         return Iteration(
             number=number,
+            stage=SAMPLING,
             failures=episode.failures,
             push_n=push_n,
             next_push_n=self.push_n,
@@ -151,19 +159,6 @@ class GuidedLearning:
             undisturbed_s=float(undisturbed.mean()),
             pushed_s=float(pushed.mean()),
         )
-
-    def test(self, progress: Callable[[str, float], None] = lambda what, share: None) -> tuple[Array, Array]:
-        """(runs,) seconds to a fall, undisturbed and pushed, of the policies as they are; the same runs each time."""
-        tasks, starts = self._tasks(), self._starts
-        runs, seconds = self.config.runs, self.config.seconds
-        few = max(1, runs // 10)
-        calm = survival(self._sampler, self.graph, tasks, starts, runs=few, seconds=seconds, seed=self.seed)
-        pushes = GrowingPushes.draw(runs, seconds, self.seed)
-        pushed = survival(
-            self._sampler, self.graph, tasks, starts, runs=runs, seconds=seconds, seed=self.seed, pushes=pushes,
-            progress=lambda share: progress("testing", share),
-        )  # fmt: skip
-        return calm, pushed
 
     def _visits(self) -> int:
         """Occurrences of a fragment in the walk; where all have mirrors, half do."""

@@ -16,7 +16,9 @@ from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.checkpoint import Checkpoint, CheckpointFolder
 from mocap2ctrl.samcon.guided import GuidedConfig, GuidedLearning, Iteration
+from mocap2ctrl.samcon.hardening import Hardening, HardeningConfig
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
+from mocap2ctrl.samcon.performance import Trials
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pd_gains import pd_gains
 
@@ -26,13 +28,16 @@ class LearnConfig:
     """How a graph is learned.
 
     Attributes:
-        open_loop, guided: the two stages.
+        open_loop, guided, hardening: the three stages.
+        trials: how good an iteration is, how that is told.
         seed: of all that is drawn.
         relearn: fragments that have a policy are improved, and their targets kept; else they are left as they are (§6.2).
     """
 
     open_loop: OpenLoopConfig = field(default_factory=OpenLoopConfig)
     guided: GuidedConfig = field(default_factory=GuidedConfig)
+    hardening: HardeningConfig = field(default_factory=HardeningConfig)
+    trials: Trials = field(default_factory=Trials)
     seed: int = 1
     relearn: bool = False
 
@@ -44,7 +49,7 @@ class Progress:
     Attributes:
         what: is being done.
         share: of that, that is done.
-        iteration, iterations: of the guided learning; 0 before it.
+        iteration, iterations: of guided learning and of hardening; 0 before them.
         history: of the iterations that are done.
     """
 
@@ -118,7 +123,7 @@ def learn(
         refuse_existing(output, *beside, overwrite=overwrite)
         folder.clear()
     state = folder.load() if resume else None
-    total = config.guided.iterations
+    total = config.guided.iterations + config.hardening.iterations
     history: list[Iteration] = list(state.history) if state else []
 
     def tell(what: str, share: float, iteration: int = 0) -> None:
@@ -131,11 +136,18 @@ def learn(
                 graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
             state = Checkpoint(graph, graph, (), (time.process_time() - begun,))
             folder.save(state)
-        learning = GuidedLearning(state.graph, character, rollouts, config.guided, config.seed, frozen)
-        learning.restore(state.history)
+        guided = GuidedLearning(state.graph, character, rollouts, config.guided, config.trials, config.seed, frozen)
+        hardening = Hardening(state.graph, character, rollouts, config.hardening, config.trials, config.seed, frozen)
+        guided.restore(history)
+        hardening.restore(history)
         best, core_s = state.best, list(state.core_s)
         for number in range(len(history) + 1, total + 1):
             begun = time.process_time()
+            learning: GuidedLearning | Hardening = guided
+            if number > config.guided.iterations:
+                learning = hardening
+                if number == config.guided.iterations + 1:
+                    hardening.graph = best
             history.append(learning.iterate(number, partial(tell, iteration=number)))
             core_s.append(time.process_time() - begun)
             if best_of(history).number == number:

@@ -117,6 +117,33 @@ def _advance(
     passed[group[stands]] += task.steps * PD_TIME_STEP_S
 
 
+@dataclass(frozen=True)
+class Trials:
+    """How an iteration of learning is tested: by pushed runs and a tenth as many undisturbed ones, of at most `seconds`."""
+
+    runs: int = 20
+    seconds: float = 120.0
+
+
+def resisting(
+    sampler: Sampler,
+    graph: ControlGraph,
+    tasks: Mapping[str, Task],
+    starts: Mapping[str, Array],
+    trials: Trials,
+    seed: int,
+    progress: Callable[[str, float], None] = lambda what, share: None,
+) -> tuple[Array, Array]:
+    """(R,) seconds to a fall, undisturbed and pushed, of the policies as they are; the same runs each time."""
+    few = max(1, trials.runs // 10)
+    calm = survival(sampler, graph, tasks, starts, runs=few, seconds=trials.seconds, seed=seed)
+    pushed = survival(
+        sampler, graph, tasks, starts, runs=trials.runs, seconds=trials.seconds, seed=seed,
+        pushes=GrowingPushes.draw(trials.runs, trials.seconds, seed), progress=lambda share: progress("testing", share),
+    )  # fmt: skip
+    return calm, pushed
+
+
 class Crowd:
     """Many bodies on one learned graph. A context manager: leaving it ends its threads."""
 

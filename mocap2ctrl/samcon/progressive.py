@@ -11,6 +11,7 @@ from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.checkpoint import STATE
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, Progress, learn
+from mocap2ctrl.samcon.performance import Trials
 from mocap2ctrl.samcon.rising import comes_back, rising
 
 RISING_SAMPLES, RISING_DEVIATION_DEG = 500, 8.0
@@ -41,9 +42,11 @@ def learn_in_parts(
     With `config.relearn` all is improved at once.
     """
     roads = [name for name in graph.fragments if not comes_back(graph, name)]
-    if config.relearn or not rising(graph) or not _lacks(graph, roads):
+    rises = bool(rising(graph))
+    if config.relearn or not rises or not _lacks(graph, roads):
+        whole = _without_hardening(config) if rises else config
         return learn(
-            graph, output, config, threads=threads, resume=resume, overwrite=overwrite, beside=beside, progress=progress
+            graph, output, whole, threads=threads, resume=resume, overwrite=overwrite, beside=beside, progress=progress
         )
     core, first = _without(graph, roads), _core_file(output)
     parted = _lacks(core, core.fragments)
@@ -96,10 +99,14 @@ def rising_config(config: LearnConfig, graph: ControlGraph, roads: Collection[st
         visits=min(config.guided.visits, GUIDED_VISITS),
         push_n=GUIDED_PUSH_N,
         lookahead=LOOKAHEAD,
-        runs=RUNS,
-        seconds=longest_s + ON_S,
     )
-    return replace(config, open_loop=open_loop, guided=guided)
+    trials = Trials(RUNS, longest_s + ON_S)
+    return replace(_without_hardening(config), open_loop=open_loop, guided=guided, trials=trials)
+
+
+def _without_hardening(config: LearnConfig) -> LearnConfig:
+    """Bodies that lie are not pushed over."""
+    return replace(config, hardening=replace(config.hardening, iterations=0))
 
 
 def _lacks(graph: ControlGraph, names: Collection[str]) -> bool:

@@ -23,9 +23,10 @@ from mocap2ctrl.motion.clips import close_loop
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
-from mocap2ctrl.samcon.guided import Iteration
+from mocap2ctrl.samcon.guided import SAMPLING, Iteration
 from mocap2ctrl.samcon.learn import LearnConfig, Progress
 from mocap2ctrl.samcon.mirrors import mirror_pairs
+from mocap2ctrl.samcon.performance import Trials
 
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
@@ -44,7 +45,12 @@ def graph(character: Character) -> ControlGraph:
 def tiny(options: argparse.Namespace) -> LearnConfig:
     """What the options say, in seconds."""
     config = _config(options)
-    return replace(config, guided=replace(config.guided, lookahead=1, push_n=0.0, runs=2, seconds=0.4, roll_back=4))
+    return replace(
+        config,
+        guided=replace(config.guided, lookahead=1, push_n=0.0, roll_back=4),
+        hardening=replace(config.hardening, updates=1, bodies=12, actions=10),
+        trials=Trials(runs=2, seconds=0.4),
+    )
 
 
 @needs_clips
@@ -54,19 +60,19 @@ def test_a_learned_graph_its_curve_and_what_is_said(
     monkeypatch.setattr(learn, "_config", tiny)
     source, output = tmp_path / "graph.json", tmp_path / "learned.json"
     write_graph(graph, source)
-    options = ("--relearn", "--iterations", "1", "--visits", "20", "--samples", "10", "--workers", "2")
+    options = ("--relearn", "--iterations", "1", "--visits", "20", "--samples", "10", "--hardening", "1")
     ran = run("learn", source, "-o", output, *options, "--json")
     assert ran.code == 0, ran.err
     said = ran.json
     assert {key: said[key] for key in ("graph", "fragments", "iterations", "best_iteration", "plot")} == {
         "graph": str(output),
         "fragments": 12,
-        "iterations": 1,
+        "iterations": 2,
         "best_iteration": 1,
         "plot": str(tmp_path / "learned.png"),
     }
     assert said["pushed_s"] > 0.0
-    assert "iteration 1/1" in ran.err
+    assert "iteration 2/2" in ran.err
     learned = read_graph(output)
     assert all(fragment.policy is not None for fragment in learned.fragments.values())
     np.testing.assert_array_equal(learned.fragments["walk/3"].targets, graph.fragments["walk/3"].targets)
@@ -141,7 +147,10 @@ def test_another_body(graph: ControlGraph, run: Run, tmp_path: Path, character: 
 
 
 def test_the_best_iteration_is_told_beside_the_latest(capsys: pytest.CaptureFixture[str]) -> None:
-    done = [Iteration(n, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 60.0, pushed) for n, pushed in ((1, 20.0), (2, 15.0))]
+    done = [
+        Iteration(n, SAMPLING, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 60.0, pushed)
+        for n, pushed in ((1, 20.0), (2, 15.0))
+    ]
     with LearningDisplay() as display:
         for number in (1, 2):
             display.progress(Progress("iterations", 1.0, number, 3, done[:number]))

@@ -19,16 +19,20 @@ from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.guided import GuidedConfig, GuidedLearning, Iteration
+from mocap2ctrl.samcon.hardening import HardeningConfig
 from mocap2ctrl.samcon.learn import LearnConfig, Progress, learn
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_policy
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig
+from mocap2ctrl.samcon.performance import Trials
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 
 pytestmark = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
 TINY = LearnConfig(
     OpenLoopConfig(rounds=2, round_visits=1, visits=1, samples=40),
-    GuidedConfig(iterations=2, visits=4, first_samples=16, samples=12, lookahead=1, roll_back=6, runs=2, seconds=0.4),
+    GuidedConfig(iterations=2, visits=4, first_samples=16, samples=12, lookahead=1, roll_back=6),
+    HardeningConfig(iterations=1, updates=2, bodies=24, actions=60),
+    Trials(runs=2, seconds=0.4),
     seed=3,
 )
 
@@ -86,7 +90,7 @@ def test_a_learned_graph_is_a_graph_with_symmetric_feedback(learned: Path, chara
         assert mirror is not None
         np.testing.assert_allclose(mirrored_policy(policy, actions).gain, mirror.gain)
     how = graph.provenance["learning"]
-    assert [entry["number"] for entry in how["iterations"]] == [1, 2]
+    assert [entry["number"] for entry in how["iterations"]] == [1, 2, 3]
 
 
 def test_frozen_fragments_keep_their_policy(learned: Path, character: Character):
@@ -96,7 +100,7 @@ def test_frozen_fragments_keep_their_policy(learned: Path, character: Character)
         graph, fragments={n: f if n in frozen else replace(f, policy=None) for n, f in graph.fragments.items()}
     )
     with PdRollouts(character) as rollouts:
-        learning = GuidedLearning(opened, character, rollouts, TINY.guided, 1, frozen)
+        learning = GuidedLearning(opened, character, rollouts, TINY.guided, TINY.trials, 1, frozen)
         learning.iterate(1)
     for name, fragment in learning.graph.fragments.items():
         assert fragment.policy is not None

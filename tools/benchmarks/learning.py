@@ -86,7 +86,8 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Lea
     graph, _ = motion_graph(load_motion(case.clip, character).clip, character, skill=name, gains=case.gains)
     config = LearnConfig(seed=seed)
     if quick:
-        config = replace(config, guided=replace(config.guided, iterations=QUICK_ITERATIONS))
+        hardening = replace(config.hardening, iterations=1, updates=5)
+        config = replace(config, guided=replace(config.guided, iterations=QUICK_ITERATIONS), hardening=hardening)
     output = CACHE / "learning" / f"{name}-{seed}{'-quick' if quick else ''}.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     return learn(
