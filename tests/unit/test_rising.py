@@ -191,7 +191,8 @@ def test_the_rest_is_learned_before_rising(
     ]
     assert all(fragment.policy is not None for fragment in done.graph.fragments.values())
     assert calls[1][2].open_loop.samples > calls[0][2].open_loop.samples
-    assert calls[1][2].guided.seconds == pytest.approx(0.1 + progressive.ON_S)
+    assert calls[1][2].trials.seconds == pytest.approx(0.1 + progressive.ON_S)
+    assert (calls[0][2].hardening.iterations, calls[1][2].hardening.iterations) == (5, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["learned.json"]
     with pytest.raises(ConfigError, match="exists already"):
         learn_in_parts(bare, output, LearnConfig())
