@@ -24,7 +24,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
-from mocap2ctrl.fit.stabilise import WATCH_S, stabilised
+from mocap2ctrl.fit.stabilise import LONG_S, stabilised
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
@@ -84,7 +84,7 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
     told = NO_CYCLE
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
-        told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= WATCH_S else ''}"
+        told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= LONG_S else ''}"
     yield reached(stages - 1, told)
 
 

@@ -33,7 +33,8 @@ from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array
 
-WATCH_S = 60.0
+WATCH_S, LONG_S = 60.0, 600.0
+"""So long all regulators are watched, and the best of them."""
 PIECE_S = 4.0
 """So long a piece of a watch is; the fallen are not simulated any further after it."""
 FALLEN = 0.6
@@ -78,26 +79,38 @@ class Slopes:
 def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, float]:
     """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer.
 
-    Also for how long it then stands, seconds, up to `WATCH_S`.
+    Also for how long it then stands, seconds, up to `LONG_S`.
     """
     cycle = cycle_states(controller)
     entered = [(index, start) for index, start in entries(engine, controller) if index in cycle][:-BEFORE_FALL]
     visits = {i: [start for index, start in entered if index == i][: max(ENTRIES)] for i in cycle}
     fewest = min((len(starts) for starts in visits.values()), default=0)
     if fewest == 0:
-        return controller, float(survival(engine, [controller], [()])[0])
+        return controller, float(survival(engine, [controller], [()], WATCH_S)[0])
     found = {i: [slopes(engine, controller, i, start) for start in visits[i][:fewest]] for i in cycle}
     candidates = [controller]
     for use, effort in itertools.product(sorted({min(use, fewest) for use in ENTRIES}), EFFORTS):
         candidates.append(regulated(controller, {i: mean_slopes(found[i][:use]) for i in cycle}, effort))
-    upright = survival(engine, candidates, [()] * len(candidates))
-    standing = [c for c, t in zip(candidates, upright, strict=True) if t >= upright.max()]
-    if len(standing) == 1 or upright.max() < WATCH_S:
-        return standing[0], float(upright.max())
+    upright = survival(engine, candidates, [()] * len(candidates), WATCH_S)
+    if upright.max() < WATCH_S:
+        return candidates[int(np.argmax(upright))], float(upright.max())
+    standing = [c for c, t in zip(candidates, upright, strict=True) if t >= WATCH_S]
+    return _lasting(engine, standing)
+
+
+def _lasting(engine: Engine, standing: Sequence[Controller]) -> tuple[Controller, float]:
+    """The one that bears pushes longest of those that stand for `LONG_S`, or else the one that stands longest."""
     sequences = growing_pushes(engine.character.segment_index(PUSH_SEGMENT))
     runs = [(c, pushes) for c in standing for pushes in sequences]
-    pushed = survival(engine, [c for c, _ in runs], [p for _, p in runs]).reshape(len(standing), -1).mean(axis=1)
-    return standing[int(np.argmax(pushed))], WATCH_S
+    pushed = survival(engine, [c for c, _ in runs], [p for _, p in runs], WATCH_S)
+    best, longest = standing[0], 0.0
+    for k in np.argsort(-pushed.reshape(len(standing), -1).mean(axis=1), kind="stable"):
+        upright_s = float(survival(engine, [standing[k]], [()], LONG_S)[0])
+        if upright_s > longest:
+            best, longest = standing[k], upright_s
+        if upright_s >= LONG_S:
+            break
+    return best, longest
 
 
 def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array]]:
@@ -218,12 +231,14 @@ def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float
     )
 
 
-def survival(engine: Engine, controllers: Sequence[Controller], pushes: Sequence[Sequence[Push]]) -> Array:
-    """(P,) how long each of P controllers of one structure stays upright under its pushes, seconds, up to `WATCH_S`."""
+def survival(
+    engine: Engine, controllers: Sequence[Controller], pushes: Sequence[Sequence[Push]], seconds: float
+) -> Array:
+    """(P,) how long each of P controllers of one structure stays upright under its pushes, up to `seconds`."""
     program = compile_program(controllers, engine.character, engine.time_step_s)
     starts = np.array([start_vector(c.start) for c in controllers])
-    low, upright, standing = FALLEN * starts[:, 2], np.full(len(starts), WATCH_S), np.arange(len(starts))
-    for end in np.arange(PIECE_S, WATCH_S + 0.5 * PIECE_S, PIECE_S):
+    low, upright, standing = FALLEN * starts[:, 2], np.full(len(starts), seconds), np.arange(len(starts))
+    for end in np.arange(PIECE_S, seconds + 0.5 * PIECE_S, PIECE_S):
         some = _machines(program, standing)
         stride = round(LOOK_S / engine.time_step_s)
         found = run(engine, some, starts[standing], round(end / engine.time_step_s), stride=stride,

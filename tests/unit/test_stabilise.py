@@ -114,13 +114,14 @@ def test_a_fall_is_turned_into_standing(
     engine: MujocoEngine, character: Character, standing: SimState, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(stabilise, "WATCH_S", 8.0)
+    monkeypatch.setattr(stabilise, "LONG_S", 12.0)
     monkeypatch.setattr(stabilise, "ENTRIES", (3,))
     monkeypatch.setattr(stabilise, "EFFORTS", (3.0,))
     loose = stander(character, standing, 0.001)
     held, upright_s = stabilised(engine, loose)
-    before, after = survival(engine, [loose, held], [(), ()])
+    before, after = survival(engine, [loose, held], [(), ()], 12.0)
     assert before < 7.0
-    assert after == upright_s == 8.0
+    assert after == upright_s == 12.0
     assert all(state.feedback is not None for state in held.states)
 
 
@@ -138,12 +139,11 @@ def test_what_stands_best_without_feedback_stays_without(
 def test_pushes_end_what_stands(
     engine: MujocoEngine, character: Character, standing: SimState, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(stabilise, "WATCH_S", 6.0)
     firm = stander(character, standing, 0.1)
     sequences = growing_pushes(character.segment_index("chest"))
     hard = [[replace(push, force=40.0 * push.force) for push in pushes] for pushes in sequences]
-    assert survival(engine, [firm], [()])[0] == 6.0
-    pushed = survival(engine, [firm] * len(hard), hard)
+    assert survival(engine, [firm], [()], 6.0)[0] == 6.0
+    pushed = survival(engine, [firm] * len(hard), hard, 6.0)
     assert np.all(pushed < 6.0)
     assert np.all(pushed > 2.0)  # when the first push begins
 
