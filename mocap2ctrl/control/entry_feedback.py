@@ -95,9 +95,8 @@ def deviation_size(joints: int) -> int:
 def hinge_actions(character: Character) -> tuple[tuple[str, ...], Array]:
     """Names of the 15 actions but the root's, and what each moves the angles by, (15, J): the waist's is shared by two segments."""
     groups = [(f"waist.{move}", [f"{segment}.{move}" for segment in WAIST]) for move in WAIST_MOVES]
-    for side in SIDES:
-        for segment, moves in LEG.items():
-            groups += [(f"{side}_{segment}.{move}", [f"{side}_{segment}.{move}"]) for move in moves]
+    for segment, moves in LEG.items():
+        groups += [(name, [name]) for side in SIDES for move in moves for name in (f"{side}_{segment}.{move}",)]
     moves_by = np.zeros((len(groups), len(character.hinges)))
     for row, (_, hinges) in zip(moves_by, groups, strict=True):
         for hinge in hinges:

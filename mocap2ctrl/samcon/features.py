@@ -10,15 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.character.model import SIDES, Character
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.entry_feedback import hinge_actions
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.samcon.body import Body, Seen, see
 from mocap2ctrl.types import Array
 
-WAIST = ("abdomen", "chest")
-WAIST_MOVES = ("flexion", "lateral_bend", "rotation")
-HIP_MOVES = ("flexion", "abduction", "internal_rotation")
-ANKLE_MOVES = ("dorsiflexion", "inversion")
+FEEDBACK = 11
+"""The first of `hinge_actions`: without the ankles'."""
 MIRROR_STATE_INDEX = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14, 9, 10, 11, 15, 16, 17])
 MIRROR_STATE_SIGN = np.array([-1, 1, 1, 1, -1, 1, 1, -1, 1, 1, -1, 1, 1, -1, 1, -1, 1, -1], float)
 """s seen in a mirror is `MIRROR_STATE_SIGN * s[MIRROR_STATE_INDEX]`: y changes its sign, of axial vectors x and z do."""
@@ -74,29 +73,17 @@ class Actions:
 
 def feedback_actions(character: Character) -> Actions:
     """The 11 of the feedback: the waist's 3, shared equally by abdomen and chest, 3 a hip, 1 a knee."""
-    return _actions(character, [*_waist(), *_sides("thigh", HIP_MOVES), *_sides("shank", ("flexion",))])
+    names, hinges = hinge_actions(character)
+    return _actions(character, names[:FEEDBACK], hinges[:FEEDBACK])
 
 
 def open_loop_actions(character: Character) -> Actions:
     """The 15 that open-loop control is sampled over: those of the feedback, and the ankles'."""
-    own = [*_waist(), *_sides("thigh", HIP_MOVES), *_sides("shank", ("flexion",))]
-    return _actions(character, [*own, *_sides("foot", ANKLE_MOVES)])
+    return _actions(character, *hinge_actions(character))
 
 
-def _waist() -> list[tuple[str, tuple[str, ...]]]:
-    return [(f"waist.{move}", tuple(f"{segment}.{move}" for segment in WAIST)) for move in WAIST_MOVES]
-
-
-def _sides(segment: str, moves: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    return [(f"{side}_{segment}.{move}", (f"{side}_{segment}.{move}",)) for side in SIDES for move in moves]
-
-
-def _actions(character: Character, features: list[tuple[str, tuple[str, ...]]]) -> Actions:
-    hinges = np.zeros((len(features), len(character.hinges)))
-    for row, (_, moved) in zip(hinges, features, strict=True):
-        for name in moved:
-            row[character.hinge_names.index(name)] = 1.0 / len(moved)
+def _actions(character: Character, names: tuple[str, ...], hinges: Array) -> Actions:
     source, sign = character.mirror_hinges
-    firsts = [character.hinge_names.index(moved[0]) for _, moved in features]
+    firsts = [int(np.flatnonzero(row)[0]) for row in hinges]
     index = np.array([firsts.index(source[first]) for first in firsts])
-    return Actions(tuple(name for name, _ in features), hinges, index, sign[firsts])
+    return Actions(names, hinges.copy(), index, sign[firsts])
