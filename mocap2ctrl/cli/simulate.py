@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,9 +197,12 @@ def _push_label(options: argparse.Namespace) -> str:
 
 
 def _environment_label(name: str) -> str:
-    """An environment's name in a folder's name; of a file with its folders, so that two of one name are told apart."""
-    parts = [part for part in Path(name.removesuffix(".toml")).parts if part != Path(name).anchor]
-    return re.sub(r"[^\w.+-]+", "_", "+".join(parts))
+    """An environment's name in a folder's name; of a file with a number for its place, so that two of one name are told apart."""
+    if not name.endswith(".toml"):
+        return name
+    place = hashlib.sha256(str(Path(name).resolve()).encode()).hexdigest()[:6]
+    stem = re.sub(r"[^\w.+-]+", "_", Path(name).stem)[:80]
+    return f"{stem}-{place}"
 
 
 def label_parts(options: argparse.Namespace) -> list[str]:

@@ -154,7 +154,7 @@ def test_environments_of_one_name_have_a_folder_each(capture: Path, run: Run, tm
         options = ("--no-video", "--seconds", 0.05, "--json", "--environment", tmp_path / place / "hill.toml")
         names.append(run("simulate", capture, *options).json["environment"])
     assert names == ["one", "two"]
-    folders = [folder.name for folder in (capture / "simulations").iterdir() if folder.name.endswith("hill")]
+    folders = [folder.name for folder in (capture / "simulations").iterdir() if "hill-" in folder.name]
     assert len(folders) == 2
     assert run("simulate", capture, "--no-video", "--seconds", 0.05, "--environment", "moon").code == 0
     assert (capture / "simulations" / "0.05s-moon").is_dir()

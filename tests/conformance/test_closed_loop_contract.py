@@ -30,8 +30,8 @@ from mocap2ctrl.simulation.engine import TIME_STEP_S, Engine
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, Pose, SimState
 
-SHARED = {"swing", "exit_kind", "next_state"}
-"""Fields of `Program` without a machine's axis."""
+SHARED = {"swing", "exit_kind", "next_state", "feedback"}
+"""Fields of `Program` without a machine's axis; a feedback of none has no rows."""
 
 
 def replayed(engine: Engine, start: SimState, torques: Array) -> Array:
