@@ -17,6 +17,7 @@ from tiny_fit import needs_walk, tiny_capture, tiny_setup
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import start_step
+from mocap2ctrl.control.law import MEMORY_SIZE, STATE, STEP
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit import divergence_log
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, Capture
@@ -209,10 +210,10 @@ DAMAGES: list[tuple[str, Change, str]] = [
     ("words in the beginning", lambda d: d["begin"].__setitem__(3, "one"), "begin is"),
     ("a list in the beginning", lambda d: d["begin"].__setitem__(3, [1]), "begin is"),
     ("a huge number in the beginning", lambda d: d["begin"].__setitem__(3, 10**400), "begin is"),
-    ("a state that is not there", lambda d: d["begin"].__setitem__(-15, 1e6), "begin is"),
-    ("a negative state", lambda d: d["begin"].__setitem__(-15, -1), "begin is"),
-    ("no state", lambda d: d["begin"].__setitem__(-15, "nan"), "begin is"),
-    ("a negative step", lambda d: d["begin"].__setitem__(-13, -5), "begin is"),
+    ("a state that is not there", lambda d: d["begin"].__setitem__(-MEMORY_SIZE + STATE, 1e6), "begin is"),
+    ("a negative state", lambda d: d["begin"].__setitem__(-MEMORY_SIZE + STATE, -1), "begin is"),
+    ("no state", lambda d: d["begin"].__setitem__(-MEMORY_SIZE + STATE, "nan"), "begin is"),
+    ("a negative step", lambda d: d["begin"].__setitem__(-MEMORY_SIZE + STEP, -5), "begin is"),
     ("an end before the beginning", lambda d: d.update(end_step=-1), "end_step is -1"),
     ("an end that fills the memory", lambda d: d.update(end_step=10**9), "end_step is"),
     ("half a step", lambda d: d.update(end_step=7.5), "end_step is 7.5"),
