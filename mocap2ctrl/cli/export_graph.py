@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=given,
         help="a capture: its controller is simulated, and shows the skill; or a motion file, a motion.npz, or the name of a clip "
-        "in pybullet_data, whose motion is the skill as it is",
+        "in pybullet_data, whose motion is the skill as it is; or one graph, which grows",
     )
     parser.add_argument("-o", "--output", metavar="FILE.json", required=True, type=given, help="the graph")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")

@@ -21,6 +21,7 @@ class LearningDisplay(_Display):
         super().__init__("learn")
         self._task = self._bar.add_task("starting", total=1.0)
         self._begun, self._first, self._said = time.monotonic(), 0, 0
+        self._stages: set[str] = set()
 
     def progress(self, p: Progress) -> None:
         """Shows how far learning is."""
@@ -32,6 +33,10 @@ class LearningDisplay(_Display):
         text = f"{p.what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else p.what
         whole = (max(p.iteration, 1) - 1 + 0.9 * p.share) / p.iterations if p.iteration else 0.0
         self._bar.update(self._task, completed=whole, description=text)
+        if self._bar.disable and p.what not in self._stages and p.what != "iterations":
+            after = f", after iteration {done}" if done else ""
+            self._console.print(f"{p.what}{after} …", highlight=False)
+            self._stages.add(p.what)
         if self._bar.disable and done > self._said and done == p.iteration:
             last = p.history[-1]
             self._console.print(

@@ -126,7 +126,8 @@ def _notes(result: PushTest) -> list[str]:
     """What a user should know of the numbers."""
     if result.front_n is None:
         return [
-            f"without a push it falls at {result.undisturbed_s:.2f} s of {result.seconds:g}, so none was tried; fit it better first"
+            f"without a push it falls at {result.undisturbed_s:.2f} s of {result.seconds:g}, so none was tried: it has to "
+            "stand first"
         ]
     notes = []
     if not result.cyclic:

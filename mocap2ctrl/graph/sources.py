@@ -85,7 +85,7 @@ def load_skills(
     names = [entry.name for entry in inputs]
     check_names([*names, *({f.skill for f in graph.fragments.values()} if graph else ())])
     refuse_unknown("--cyclic", cyclic, names)
-    refuse_unknown("--once", once, names)
+    refuse_unknown("--rising or --once", once, names)
     bodied = {entry.name: read for entry in inputs for read in [_with_body(Path(entry.source))] if read is not None}
     body = {f"the graph's {cycle.name}": (cycle.clip, character_of(graph)) for cycle in cycles} if graph else {}
     character = _common({**body, **bodied}, height_m)
@@ -125,7 +125,12 @@ def refuse_unknown(option: str, names: Sequence[str], skills: Sequence[str]) -> 
     """
     for name in names:
         if name not in skills:
-            raise ConfigError(f"{option} {name}: there is no such skill; there are {', '.join(skills)}")
+            there = (
+                f"there are {', '.join(skills)}"
+                if skills
+                else "there are none; give a motion or a capture, as NAME=FILE"
+            )
+            raise ConfigError(f"{option} {name}: there is no such skill among those that are added; {there}")
 
 
 def _with_body(source: Path) -> tuple[MotionClip, Character] | None:
