@@ -18,13 +18,13 @@ EVOLVING = 4
 METHODS = ("incremental", "batch", "growth")
 
 
-def video_weights() -> Weights:
+def video_weights(*, short: bool = False) -> Weights:
     """Lambda of a fit that follows a video's track and is judged by silhouettes.
 
     How fast a track's centre of mass is, from frame to frame, is seen less well than where it is: its velocity counts a fifth of
-    what it does for motion capture.
+    what it does for motion capture. A search of few generations (`short`) loses the track without it.
     """
-    return Weights(silhouette=60.0, markers=1.0, velocity=0.2, contact=0.2, keypoints=1.0)
+    return Weights(silhouette=60.0, markers=1.0, velocity=1.0 if short else 0.2, contact=0.2, keypoints=1.0)
 
 
 def growth_weights() -> Weights:

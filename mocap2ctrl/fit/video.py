@@ -30,7 +30,9 @@ def video_config(config: FitConfig) -> FitConfig:
     """The settings for a video; weights that are still motion capture's defaults become those of the method."""
     if config.weights != Weights():
         return config
-    return replace(config, weights=growth_weights() if config.method == "growth" else video_weights())
+    if config.method == "growth":
+        return replace(config, weights=growth_weights())
+    return replace(config, weights=video_weights(short=config.generations < FitConfig().generations))
 
 
 def tracked_capture(

@@ -135,7 +135,8 @@ def test_which_way_the_person_faces_does_not_matter(tmp_path: Path, character: C
 
 
 def test_weights_of_a_video_are_its_method_s_unless_given() -> None:
-    assert video_config(budget("quick")).weights == video_weights()
+    assert video_config(budget("quick")).weights == video_weights(short=True)
+    assert video_config(budget("default")).weights == video_weights() != video_weights(short=True)
     assert video_config(replace(budget("quick"), method="growth")).weights == growth_weights()
     own = replace(budget("quick"), weights=Weights(silhouette=7.0))
     assert video_config(own) is own
