@@ -121,7 +121,7 @@ def _graph_options(options: argparse.Namespace) -> GraphOptions:
     return GraphOptions(
         height_m=options.height,
         cyclic=options.cyclic,
-        once=[*options.once, *options.rising],
+        once=options.once,
         symmetric=options.symmetric,
         rising=options.rising,
         transitions=options.transition,

@@ -57,5 +57,7 @@ class LearningDisplay(_Display):
 
 def _best(history: Sequence[Iteration]) -> str:
     """The best iteration so far, which is what the output holds."""
-    best = max(history, key=lambda iteration: (iteration.pushed_s, -iteration.number))
+    from mocap2ctrl.samcon.learn import best_of
+
+    best = best_of(history)
     return f"best so far: iteration {best.number}, {best.pushed_s:.0f} s"

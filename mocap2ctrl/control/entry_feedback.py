@@ -76,11 +76,11 @@ class FeedbackArrays(NamedTuple):
     reference: Array
     moves: Array
 
-    def tiled(self, population: int) -> FeedbackArrays:
-        """Those of one machine for `population` of them."""
-        return FeedbackArrays(
-            np.repeat(self.gain, population, axis=0), np.repeat(self.reference, population, axis=0), self.moves
-        )
+    def of(self, which: npt.NDArray[np.int64]) -> FeedbackArrays:
+        """Those of the machines `which` (N,); one may come several times."""
+        if not len(self.gain):
+            return self
+        return FeedbackArrays(self.gain[which], self.reference[which], self.moves)
 
 
 NO_FEEDBACK = FeedbackArrays(np.zeros((0, 0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0)))

@@ -78,6 +78,18 @@ class Program(NamedTuple):
     next_state: IntArray
     feedback: FeedbackArrays = NO_FEEDBACK
 
+    def of(self, which: IntArray) -> Program:
+        """The machines `which` (N,) as copies of their own; one may come several times."""
+        return self._replace(
+            root_target=self.root_target[which],
+            angle_target=self.angle_target[which],
+            root_alpha=self.root_alpha[which],
+            alpha=self.alpha[which],
+            balance=self.balance[which],
+            exit_time_s=self.exit_time_s[which],
+            feedback=self.feedback.of(which),
+        )
+
 
 class Span(NamedTuple):
     """From where to where P machines are simulated, and what is recorded of it.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.control.closed_loop import run, start_vector
+from mocap2ctrl.control.closed_loop import Rollouts, run, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
+from mocap2ctrl.control.watch import seconds_up
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.evaluation.falls import FallRule, fall_rule
 from mocap2ctrl.evaluation.metrics import judged_seconds
@@ -19,6 +20,7 @@ from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.structure import cycle_states
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.pushes import DIRECTIONS, Push, force_from
+from mocap2ctrl.types import Array
 
 PUSH_S, PERIOD_S, SECONDS = 0.4, 4.0, 40.0
 """Vondrak §6.1: a force on the torso for 0.4 s, once every 4 s, survived for 40 s."""
@@ -32,6 +34,9 @@ WATCH_FPS = 30.0
 
 Case = tuple[str, int]
 """A side and a phase."""
+
+Stand = Callable[[Sequence[tuple[Case, int]]], Sequence[bool]]
+"""Tries so many steps of so many cases; whether each is survived."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +128,7 @@ def push_test(
         ConfigError: a setting is outside its range, or there is no such environment.
         EngineError: no such engine, or none that has such an environment.
     """
-    if not 0.0 < step_n <= max_force_n:
-        raise ConfigError(
-            f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive, and no more than that"
-        )
+    check_steps(step_n, max_force_n)
     if TORSO not in capture.character.segment_names:
         raise ConfigError(f"the character has no segment {TORSO!r}, which push-test pushes")
     bodies = [placed(capture, environment, engine, torque_limit) for _ in range(max(workers, 1))]
@@ -147,13 +149,12 @@ def push_test(
     if undisturbed < seconds:
         return replace(result, protocol=f"none: it falls at {undisturbed:.2f} s without a push")
     schedule = _single(capture.reference.duration_s, seconds) if loop is None else _recurring(crew[0], controller, loop)
-    search = _Search(crew, controller, rule, schedule, step_n, max_force_n)
-    survived = search.run(on_progress)
-    by_phase = {side: tuple(survived[side, phase] for phase in range(PHASES)) for side in DIRECTIONS}
+    stand = _Pushed(crew, controller, rule, schedule, step_n).stand
+    by_phase, simulations = largest_survived(stand, PHASES, step_n, max_force_n, on_progress)
     front, rear, left, right = (min(by_phase[side]) for side in ("front", "rear", "left", "right"))
     return replace(
         result, front_n=front, rear_n=rear, left_n=left, right_n=right, by_phase_n=by_phase, cycle_s=schedule.cycle_s,
-        protocol=f"{schedule.words}, steps of {step_n:g} N", simulations=1 + search.simulations,
+        protocol=f"{schedule.words}, steps of {step_n:g} N", simulations=1 + simulations,
     )  # fmt: skip
 
 
@@ -186,82 +187,88 @@ def _recurring(engine: Engine, controller: Controller, loop: int) -> Schedule:
     return Schedule(tuple(first + cycle_s * k / PHASES for k in range(PHASES)), PERIOD_S, SECONDS, cycle_s)
 
 
-class _Search:
-    """Goes up in steps for every side and phase at once, some steps at a time, until one is not survived."""
+def largest_survived(
+    stand: Stand, phases: int, step_n: float, max_force_n: float, on_progress: Callable[[float, str], None]
+) -> tuple[dict[str, tuple[float, ...]], int]:
+    """Goes up in steps for every side and phase at once, some steps at a time, until one is not survived.
 
-    def __init__(
-        self,
-        crew: Sequence[Engine],
-        controller: Controller,
-        rule: FallRule,
-        schedule: Schedule,
-        step_n: float,
-        max_force_n: float,
-    ) -> None:
-        self._crew, self._controller, self._rule, self._schedule = crew, controller, rule, schedule
-        self._step_n, self._steps = step_n, int(max_force_n / step_n + 1e-9)
-        self._torso = crew[0].character.segment_index(TORSO)
-        self.simulations = 0
+    Args:
+        stand: tries some steps of some cases, and tells which are survived.
+        phases: how many phases each side is pushed at.
+        step_n: from one force to the next, N.
+        max_force_n: where the search ends, N.
+        on_progress: told the share that is done, and of what.
 
-    def run(self, on_progress: Callable[[float, str], None]) -> dict[Case, float]:
-        """The largest force survived of each case, all smaller steps survived too, N."""
-        passed: dict[Case, int] = {(side, phase): 0 for side in DIRECTIONS for phase in range(PHASES)}
-        going = list(passed)
-        while going:
-            tried = [(case, n) for case in going for n in self._next(passed[case])]
-            on_progress(1.0 - len(going) / len(passed), "pushing")
-            stands = dict(zip(tried, self._stand(tried), strict=True))
-            for case in list(going):
-                for n in self._next(passed[case]):
-                    if not stands[case, n]:
-                        going.remove(case)
-                        break
-                    passed[case] = n
-                if case in going and passed[case] == self._steps:
-                    going.remove(case)
-        return {case: n * self._step_n for case, n in passed.items()}
+    Returns:
+        For each side the largest force survived at each phase, all smaller steps survived too, N; and how many were tried.
+    """
+    steps, simulations = int(max_force_n / step_n + 1e-9), 0
+    passed: dict[Case, int] = {(side, phase): 0 for side in DIRECTIONS for phase in range(phases)}
+    going = list(passed)
+    while going:
+        on_progress(1.0 - len(going) / len(passed), "pushing")
+        tried = [(case, n) for case in going for n in range(passed[case] + 1, min(passed[case] + AT_ONCE, steps) + 1)]
+        stood = dict(zip(tried, stand(tried), strict=True))
+        simulations += len(tried)
+        for case in list(going):
+            results = [stood[other, n] for other, n in tried if other == case]
+            passed[case] += results.index(False) if False in results else len(results)
+            if False in results or passed[case] == steps:
+                going.remove(case)
+    return {side: tuple(passed[side, phase] * step_n for phase in range(phases)) for side in DIRECTIONS}, simulations
 
-    def _next(self, passed: int) -> range:
-        return range(passed + 1, min(passed + AT_ONCE, self._steps) + 1)
 
-    def _stand(self, tried: Sequence[tuple[Case, int]]) -> list[bool]:
+def check_steps(step_n: float, max_force_n: float) -> None:
+    """Whether forces can be searched so.
+
+    Raises:
+        ConfigError: they cannot.
+    """
+    if not 0.0 < step_n <= max_force_n:
+        raise ConfigError(
+            f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive, and no more than that"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pushed:
+    """A controller that a crew pushes."""
+
+    crew: Sequence[Engine]
+    controller: Controller
+    rule: FallRule
+    schedule: Schedule
+    step_n: float
+
+    def stand(self, tried: Sequence[tuple[Case, int]]) -> list[bool]:
         """Whether each is survived; shared out among the crew."""
-        self.simulations += len(tried)
-        heading = self._controller.heading
-        pushes = [
-            (self._schedule.push(self._torso, side, phase, n * self._step_n, heading),) for (side, phase), n in tried
-        ]
-        shares = [pushes[k :: len(self._crew)] for k in range(len(self._crew))]
-        with ThreadPoolExecutor(len(self._crew)) as pool:
-            times = list(pool.map(self._survived, self._crew, shares))
+        heading, torso = self.controller.heading, self.crew[0].character.segment_index(TORSO)
+        pushes = [(self.schedule.push(torso, side, phase, n * self.step_n, heading),) for (side, phase), n in tried]
+        shares = [pushes[k :: len(self.crew)] for k in range(len(self.crew))]
+        with ThreadPoolExecutor(len(self.crew)) as pool:
+            times = list(pool.map(self._survived, self.crew, shares))
         stands = [False] * len(tried)
         for k, share in enumerate(times):
-            stands[k :: len(self._crew)] = [bool(t >= self._schedule.seconds) for t in share]
+            stands[k :: len(self.crew)] = [bool(t >= self.schedule.seconds) for t in share]
         return stands
 
-    def _survived(self, engine: Engine, pushes: Sequence[Sequence[Push]]) -> Iterable[float]:
-        return _survival(engine, self._controller, self._rule, pushes, self._schedule.seconds)
+    def _survived(self, engine: Engine, pushes: Sequence[Sequence[Push]]) -> Array:
+        return _survival(engine, self.controller, self.rule, pushes, self.schedule.seconds)
 
 
 def _survival(
     engine: Engine, controller: Controller, rule: FallRule, pushes: Sequence[Sequence[Push]], seconds: float
 ) -> npt.NDArray[np.float64]:
     """(P,) time until the fall under each of P sequences of pushes, or `seconds`; whoever has fallen is simulated no further."""
-    if not pushes:
-        return np.zeros(0)
     stride = round(1.0 / (WATCH_FPS * engine.time_step_s))
-    piece, end = round(PERIOD_S / engine.time_step_s), round(seconds / engine.time_step_s)
-    times = np.full(len(pushes), np.inf)
-    going = np.arange(len(pushes))
-    low: npt.NDArray[np.bool_] | None = None
+    program = compile_program([controller] * max(len(pushes), 1), engine.character, engine.time_step_s)
     starts = np.tile(start_vector(controller.start), (len(pushes), 1))
-    for last in range(piece, end + piece, piece):
-        program = compile_program([controller] * len(going), engine.character, engine.time_step_s)
-        own = [pushes[int(p)] for p in going]
-        rollouts = run(engine, program, starts, min(last, end), stride=stride, own_pushes=own)
-        times[going], low = rule.first_falls(engine, rollouts, stride * engine.time_step_s, low)
-        stands = np.isinf(times[going])
-        going, starts, low = going[stands], rollouts.final[stands], low[stands]
-        if not len(going):
-            break
-    return np.asarray(np.minimum(times, seconds))
+    low: dict[int, npt.NDArray[np.bool_]] = {}
+
+    def falls(rollouts: Rollouts, which: npt.NDArray[np.int64]) -> Array:
+        before = np.array([low[int(p)] for p in which]) if low else None
+        times, after = rule.first_falls(engine, rollouts, stride * engine.time_step_s, before)
+        low.update(zip(map(int, which), after, strict=True))
+        return times
+
+    return seconds_up(engine, program, starts, pushes, seconds, stride=stride, falls=falls)

@@ -216,21 +216,7 @@ def programs(
     problem: Problem, values: Array, character: Character, prior: Prior, spec: ParameterSpec, time_step_s: float
 ) -> Program:
     """Arrays of the P machines that feasible parameter vectors (P, N) stand for."""
-    base = _guess(problem, character, time_step_s)
-    population = len(values)
-
-    def tiled(array: Array) -> Array:
-        return np.repeat(array, population, axis=0)
-
-    program = base._replace(
-        root_target=tiled(base.root_target),
-        angle_target=tiled(base.angle_target),
-        root_alpha=tiled(base.root_alpha),
-        alpha=tiled(base.alpha),
-        balance=tiled(base.balance),
-        exit_time_s=tiled(base.exit_time_s),
-        feedback=base.feedback.tiled(population),
-    )
+    program = _guess(problem, character, time_step_s).of(np.zeros(len(values), dtype=np.int64))
     group = character.hinge_group
     for index in problem.free:
         name = f"state {problem.controller.states[index].name}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.control.closed_loop import run, start_step, start_vector
+from mocap2ctrl.control.closed_loop import Rollouts, run, start_step, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
 from mocap2ctrl.control.entry_feedback import (
     ACTIONS,
@@ -25,7 +25,7 @@ from mocap2ctrl.control.entry_feedback import (
     entered_at,
     feedback_arrays,
 )
-from mocap2ctrl.control.law import Program
+from mocap2ctrl.control.watch import seconds_up
 from mocap2ctrl.fit.structure import cycle_states
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS
@@ -35,8 +35,8 @@ from mocap2ctrl.types import Array
 
 WATCH_S, LONG_S = 60.0, 600.0
 """So long all regulators are watched, and the best of them."""
-PIECE_S = 4.0
-"""So long a piece of a watch is; the fallen are not simulated any further after it."""
+LONGEST_STATE_S = 4.0
+"""What has not left a state by then never does."""
 FALLEN = 0.6
 """Share of the root's first height below which the body has fallen."""
 ENTRIES = (2, 3, 4)
@@ -56,9 +56,6 @@ DECIMALS = 5
 PUSH_SEGMENT, PUSH_S, PUSHES_EVERY_S, PUSH_N = "chest", 0.2, 2.0, 10.0
 PUSHED, GOLDEN_ANGLE = 8, np.pi * (3.0 - np.sqrt(5.0))
 """Runs with pushes, the n-th of n times `PUSH_N` and turned by the golden angle from the one before."""
-
-OF_MACHINES = ("root_target", "angle_target", "root_alpha", "alpha", "balance", "exit_time_s")
-"""The arrays of a `Program` that have a row a machine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +118,7 @@ def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array
     while start_step(start) * engine.time_step_s < WATCH_S and start[2] > FALLEN * height:
         yield index, start
         following = int(program.next_state[index])
-        end = start_step(start) + round(PIECE_S / engine.time_step_s)
+        end = start_step(start) + round(LONGEST_STATE_S / engine.time_step_s)
         final = run(engine, program, start, end, stride=end + 1, stop_at_state=following)
         if final.diverged[0] or start_step(final.final[0]) == end:
             return
@@ -147,7 +144,7 @@ def slopes(engine: Engine, controller: Controller, index: int, start: Array) -> 
     machines = [[answer if i == index else None for i in range(len(controller.states))] for answer in answers]
     program = compile_program([controller] * len(starts), character, dt)
     program = program._replace(feedback=feedback_arrays(machines, np.full(len(starts), heading), character))
-    end = start_step(start) + round(PIECE_S / dt)
+    end = start_step(start) + round(LONGEST_STATE_S / dt)
     finals = run(engine, program, starts, end, stride=end + 1, stop_at_state=int(program.next_state[index])).final
     qpos, qvel = _coordinates(finals, joints)
     off = deviations(entered_at(qpos[-1], qvel[-1], heading, reference.gain), qpos, qvel, heading)
@@ -237,21 +234,14 @@ def survival(
     """(P,) how long each of P controllers of one structure stays upright under its pushes, up to `seconds`."""
     program = compile_program(controllers, engine.character, engine.time_step_s)
     starts = np.array([start_vector(c.start) for c in controllers])
-    low, upright, standing = FALLEN * starts[:, 2], np.full(len(starts), seconds), np.arange(len(starts))
-    for end in np.arange(PIECE_S, seconds + 0.5 * PIECE_S, PIECE_S):
-        some = _machines(program, standing)
-        stride = round(LOOK_S / engine.time_step_s)
-        found = run(engine, some, starts[standing], round(end / engine.time_step_s), stride=stride,
-                    own_pushes=[pushes[int(i)] for i in standing])  # fmt: skip
-        fallen = ~(found.qpos[..., 2] > low[standing, None])
-        times = (found.first_frame + np.argmax(fallen, axis=1)) * stride * engine.time_step_s
-        down = fallen.any(axis=1)
-        upright[standing[down]] = times[down]
-        starts[standing] = found.final
-        standing = standing[~down]
-        if len(standing) == 0:
-            break
-    return upright
+    low, stride = FALLEN * starts[:, 2], round(LOOK_S / engine.time_step_s)
+
+    def falls(rollouts: Rollouts, which: npt.NDArray[np.int64]) -> Array:
+        fallen = ~(rollouts.qpos[..., 2] > low[which, None])
+        times = (rollouts.first_frame + np.argmax(fallen, axis=1)) * stride * engine.time_step_s
+        return np.where(fallen.any(axis=1), times, np.inf)
+
+    return seconds_up(engine, program, starts, pushes, seconds, stride=stride, falls=falls)
 
 
 def growing_pushes(segment: int) -> list[list[Push]]:
@@ -266,12 +256,3 @@ def growing_pushes(segment: int) -> list[list[Push]]:
             ]
         )
     return sequences
-
-
-def _machines(program: Program, which: npt.NDArray[np.int64]) -> Program:
-    """Some of a program's machines."""
-    feedback = program.feedback
-    if len(feedback.gain):
-        feedback = feedback._replace(gain=feedback.gain[which], reference=feedback.reference[which])
-    own = {name: getattr(program, name)[which] for name in OF_MACHINES}
-    return program._replace(**own, feedback=feedback)

@@ -52,10 +52,15 @@ def reachable(starts: Collection[str], successors: Successors) -> set[str]:
     """The fragments `starts`, and all that can be reached from them."""
     found, open_ = set(starts), list(starts)
     while open_:
-        new = [name for name in successors[open_.pop()] if name not in found]
+        new = [name for name in successors.get(open_.pop(), ()) if name not in found]
         found.update(new)
         open_ += new
     return found
+
+
+def comes_back(name: str, successors: Successors) -> bool:
+    """Whether a walk from a fragment can come back to it; not so on one-way roads."""
+    return name in reachable(successors.get(name, ()), successors)
 
 
 def _largest_loop(names: list[str], successors: Successors) -> set[str]:

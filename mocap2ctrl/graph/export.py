@@ -10,7 +10,7 @@ from mocap2ctrl import __version__
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.graph.build import BuiltGraph, build_graph
-from mocap2ctrl.graph.core import reachable
+from mocap2ctrl.graph.core import comes_back
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.skills import Skill
 from mocap2ctrl.graph.sources import Input, load_skills, refuse_unknown
@@ -104,11 +104,12 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     Raises:
         Mocap2CtrlError: an input or an option cannot be used; says why.
     """
-    loaded = load_skills(inputs, height_m=options.height_m, cyclic=options.cyclic, once=options.once)
+    loaded = load_skills(
+        inputs, height_m=options.height_m, cyclic=options.cyclic, once=options.once, rising=options.rising
+    )
     skills, character, onto = loaded.skills, loaded.character, loaded.graph
     sources = {entry.name: entry.source for entry in inputs}
     refuse_unknown("--symmetric", options.symmetric, [skill.name for skill in skills if not skill.pieces])
-    refuse_unknown("--rising", options.rising, [skill.name for skill in skills if not skill.pieces])
     skills = tuple(symmetrised(s, character) if s.name in options.symmetric else s for s in skills)
     window_s = window_length(skills, options.blend_s)
     near = nearness(skills, character, window_s) if len(skills) > 1 else None
@@ -148,11 +149,7 @@ def _roads(onto: ControlGraph | None) -> set[str]:
     """Skills of a graph to which no walk comes back: they stay one-way."""
     if onto is None:
         return set()
-    return {
-        onto.fragments[name].skill
-        for name in onto.fragments
-        if name not in reachable(onto.successors.get(name, ()), onto.successors)
-    }
+    return {fragment.skill for name, fragment in onto.fragments.items() if not comes_back(name, onto.successors)}
 
 
 def _told(skill: Skill, source: str | None) -> dict[str, object]:

@@ -66,6 +66,7 @@ def load_skills(
     height_m: float | None = None,
     cyclic: Sequence[str] = (),
     once: Sequence[str] = (),
+    rising: Sequence[str] = (),
 ) -> Loaded:
     """The skills of all inputs, on one body: that of captures, motion archives and graphs, or the built-in one.
 
@@ -76,6 +77,7 @@ def load_skills(
         height_m: of the body, where no input brings one.
         cyclic: names of skills that must be cycles.
         once: names of skills that are not to be made cycles.
+        rising: names of skills that get up, which are none either.
 
     Raises:
         Mocap2CtrlError: an input cannot be used, or two are of different bodies.
@@ -85,7 +87,8 @@ def load_skills(
     names = [entry.name for entry in inputs]
     check_names([*names, *({f.skill for f in graph.fragments.values()} if graph else ())])
     refuse_unknown("--cyclic", cyclic, names)
-    refuse_unknown("--rising or --once", once, names)
+    refuse_unknown("--once", once, names)
+    refuse_unknown("--rising", rising, names)
     bodied = {entry.name: read for entry in inputs for read in [_with_body(Path(entry.source))] if read is not None}
     body = {f"the graph's {cycle.name}": (cycle.clip, character_of(graph)) for cycle in cycles} if graph else {}
     character = _common({**body, **bodied}, height_m)
@@ -93,7 +96,7 @@ def load_skills(
     for entry in inputs:
         read = bodied.get(entry.name)
         clip = load_motion(entry.source, character).clip if read is None else read[0]
-        wanted = True if entry.name in cyclic else False if entry.name in once else None
+        wanted = True if entry.name in cyclic else False if entry.name in (*once, *rising) else None
         skills.append(make_skill(entry.name, clip, character, cyclic=wanted))
     return Loaded(tuple(skills), character, graph)
 

@@ -16,7 +16,7 @@ from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import Trials, resisting
 from mocap2ctrl.samcon.regression import regress
-from mocap2ctrl.samcon.rising import course_of, starts_of
+from mocap2ctrl.samcon.rising import course_of
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task, joined
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import Step, learning_walk, parts
@@ -99,6 +99,7 @@ class GuidedLearning:
         rollouts: PdRollouts,
         config: GuidedConfig,
         trials: Trials,
+        starts: Mapping[str, Array],
         seed: int,
         frozen: Sequence[str] = (),
     ) -> None:
@@ -110,15 +111,15 @@ class GuidedLearning:
             rollouts: of that character, with the graph's gains.
             config: how.
             trials: how good the policies are, how that is told.
+            starts: (N, K) where walks may begin, of each fragment with which one does.
             seed: of all that is drawn.
             frozen: names of fragments whose policy stays.
         """
         self.graph, self.config, self.seed = graph, config, seed
-        self._trials = trials
+        self._trials, self._starts = trials, starts
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._learned = tuple(name for name in graph.fragments if name not in frozen)
         self._pairs = mirror_pairs(graph, character)
-        self._starts = starts_of(graph, rollouts, seed)
         self.push_n = config.push_n
 
     def restore(self, history: Sequence[Iteration]) -> None:

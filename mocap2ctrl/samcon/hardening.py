@@ -11,7 +11,7 @@ It is scaled to a fixed mean Kullback-Leibler divergence of the new policy from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,6 @@ from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import Trials, resisting
 from mocap2ctrl.samcon.pushed_bodies import PUSH_FEATURES, PushedBodies
-from mocap2ctrl.samcon.rising import starts_of
 from mocap2ctrl.samcon.sampling import Sampler, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
@@ -111,16 +110,16 @@ class Hardening:
         rollouts: PdRollouts,
         config: HardeningConfig,
         trials: Trials,
+        starts: Mapping[str, Array],
         seed: int,
         frozen: Sequence[str] = (),
     ) -> None:
         """Of a graph with policies; arguments as for `GuidedLearning`, and how the policies are tested."""
         self.graph, self.config, self.seed, self.push_n = graph, config, seed, config.push_n
         self.divergence = config.divergence
-        self._trials = trials
+        self._trials, self._starts = trials, starts
         self._sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         self._pairs = mirror_pairs(graph, character)
-        self._starts = starts_of(graph, rollouts, seed)
         names = list(graph.fragments)
         firsts = [n for n in names if n not in self._pairs or names.index(n) < names.index(self._pairs[n])]
         self._own = firsts

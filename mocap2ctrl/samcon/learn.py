@@ -19,6 +19,7 @@ from mocap2ctrl.samcon.guided import GuidedConfig, GuidedLearning, Iteration
 from mocap2ctrl.samcon.hardening import Hardening, HardeningConfig
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig, refine
 from mocap2ctrl.samcon.performance import Trials
+from mocap2ctrl.samcon.rising import starts_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pd_gains import pd_gains
 
@@ -136,8 +137,10 @@ def learn(
                 graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
             state = Checkpoint(graph, graph, (), (time.process_time() - begun,))
             folder.save(state)
-        guided = GuidedLearning(state.graph, character, rollouts, config.guided, config.trials, config.seed, frozen)
-        hardening = Hardening(state.graph, character, rollouts, config.hardening, config.trials, config.seed, frozen)
+        begun_with, trials, seed = state.graph, config.trials, config.seed
+        starts = starts_of(begun_with, rollouts, seed)
+        guided = GuidedLearning(begun_with, character, rollouts, config.guided, trials, starts, seed, frozen)
+        hardening = Hardening(begun_with, character, rollouts, config.hardening, trials, starts, seed, frozen)
         guided.restore(history)
         hardening.restore(history)
         best, core_s = state.best, list(state.core_s)

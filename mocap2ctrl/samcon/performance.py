@@ -15,7 +15,7 @@ from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.rising import starts_of
-from mocap2ctrl.samcon.sampling import Sampler, Task, standing
+from mocap2ctrl.samcon.sampling import Sampler, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import random_walk
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
@@ -109,12 +109,9 @@ def _advance(
     """Carries the bodies `group` through a fragment; writes states, times and who stands."""
     times = passed[group, None] + np.arange(task.steps) * PD_TIME_STEP_S
     forces = None if pushes is None else pushes.forces(group, times)
-    features = sampler.cost.ends(states[group]).features
-    finals, fine = sampler.execute(states[group], task, features @ task.gain.T + task.offset, forces)
-    stands = fine & standing(sampler.cost.ends(finals), task.reference)
-    states[group] = finals
-    alive[group] = stands
-    passed[group[stands]] += task.steps * PD_TIME_STEP_S
+    done = sampler.follow(states[group], task, forces)
+    states[group], alive[group] = done.finals, done.stands
+    passed[group[done.stands]] += task.steps * PD_TIME_STEP_S
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from mocap2ctrl.files import refuse_existing
+from mocap2ctrl.graph.core import comes_back
 from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.checkpoint import STATE
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, Progress, learn
 from mocap2ctrl.samcon.performance import Trials
-from mocap2ctrl.samcon.rising import comes_back, rising
+from mocap2ctrl.samcon.rising import rising
 
 RISING_SAMPLES, RISING_DEVIATION_DEG = 500, 8.0
 """N_s and σ of the open-loop control of rising skills. Ours: with 300 and 5°, as for others, the body does not get up."""
@@ -41,7 +42,7 @@ def learn_in_parts(
 
     With `config.relearn` all is improved at once.
     """
-    roads = [name for name in graph.fragments if not comes_back(graph, name)]
+    roads = [name for name in graph.fragments if not comes_back(name, graph.successors)]
     rises = bool(rising(graph))
     if config.relearn or not rises or not _lacks(graph, roads):
         whole = _without_hardening(config) if rises else config

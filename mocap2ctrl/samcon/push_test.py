@@ -9,9 +9,8 @@ from itertools import cycle
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.errors import ConfigError, GraphError
+from mocap2ctrl.errors import GraphError
 from mocap2ctrl.evaluation.push_test import (
-    AT_ONCE,
     MAX_FORCE_N,
     PERIOD_S,
     PHASES,
@@ -21,6 +20,8 @@ from mocap2ctrl.evaluation.push_test import (
     Case,
     PushTest,
     Schedule,
+    check_steps,
+    largest_survived,
 )
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.body import character_of
@@ -28,13 +29,13 @@ from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.graph.learned import cycles_of
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
-from mocap2ctrl.samcon.sampling import Sampler, standing
+from mocap2ctrl.samcon.sampling import Sampler
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.environment import LEVEL
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pd_gains import pd_gains
-from mocap2ctrl.simulation.pushes import DIRECTIONS, force_from
+from mocap2ctrl.simulation.pushes import force_from
 from mocap2ctrl.types import Array
 
 
@@ -95,10 +96,7 @@ def push_test_graph(
         ConfigError: a setting is outside its range.
         GraphError: there is no such learned cycle.
     """
-    if not 0.0 < step_n <= max_force_n:
-        raise ConfigError(
-            f"the step is {step_n:g} N and the largest force {max_force_n:g} N; the step must be positive, and no more than that"
-        )
+    check_steps(step_n, max_force_n)
     ring, character = learned_cycle(graph, skill), character_of(graph)
     gains = pd_gains(character, graph.gains)
     with PdRollouts(character, gains, threads=workers, torque_scale=torque_limit or 1.0) as rollouts:
@@ -108,41 +106,22 @@ def push_test_graph(
         cycle_s = sum(fragment.duration_s for fragment in ring)
         starts = tuple(cycle_s * (1.0 + phase / PHASES) for phase in range(PHASES))
         schedule = Schedule(starts, PERIOD_S, SECONDS, cycle_s)
-        survived: dict[Case, float] = {}
-        simulations = 1
+        by_phase: dict[str, tuple[float, ...]] = {}
+        simulations = 0
         if alone >= SECONDS:
-            survived, simulations = _searched(walker, schedule, step_n, max_force_n, on_progress)
-    by_phase = (
-        {side: tuple(survived[side, phase] for phase in range(PHASES)) for side in DIRECTIONS} if survived else {}
-    )
+
+            def stand(tried: Sequence[tuple[Case, int]]) -> list[bool]:
+                pushes = [_Push(side, n * step_n, starts[phase]) for (side, phase), n in tried]
+                return [bool(t >= SECONDS) for t in walker.survival(pushes)]
+
+            by_phase, simulations = largest_survived(stand, PHASES, step_n, max_force_n, on_progress)
     least = {side: min(phases) for side, phases in by_phase.items()}
     return PushTest(
         least.get("front"), least.get("rear"), least.get("left"), least.get("right"),
-        protocol=f"{schedule.words}, steps of {step_n:g} N" if survived else f"none: it falls at {alone:.2f} s without a push",
+        protocol=f"{schedule.words}, steps of {step_n:g} N" if by_phase else f"none: it falls at {alone:.2f} s without a push",
         cyclic=True, undisturbed_s=alone, seconds=SECONDS, cycle_s=cycle_s, by_phase_n=by_phase, environment=LEVEL.name,
-        step_n=step_n, max_force_n=max_force_n, simulations=simulations,
+        step_n=step_n, max_force_n=max_force_n, simulations=1 + simulations,
     )  # fmt: skip
-
-
-def _searched(
-    walker: _Walker, schedule: Schedule, step_n: float, max_force_n: float, on_progress: Callable[[float, str], None]
-) -> tuple[dict[Case, float], int]:
-    """The largest force survived of each case, all smaller steps survived too, N; and how many simulations that took."""
-    steps, simulations = int(max_force_n / step_n + 1e-9), 1
-    passed: dict[Case, int] = {(side, phase): 0 for side in DIRECTIONS for phase in range(PHASES)}
-    going = list(passed)
-    while going:
-        on_progress(1.0 - len(going) / len(passed), "pushing")
-        tried = [(case, n) for case in going for n in range(passed[case] + 1, min(passed[case] + AT_ONCE, steps) + 1)]
-        pushes = [_Push(side, n * step_n, schedule.starts_s[phase]) for (side, phase), n in tried]
-        stood = dict(zip(tried, walker.survival(pushes) >= schedule.seconds, strict=True))
-        simulations += len(tried)
-        for case in list(going):
-            results = [stood[other, n] for other, n in tried if other == case]
-            passed[case] += results.index(False) if False in results else len(results)
-            if False in results or passed[case] == steps:
-                going.remove(case)
-    return {case: n * step_n for case, n in passed.items()}, simulations
 
 
 class _Walker:
@@ -172,11 +151,9 @@ class _Walker:
                             push.side, push.newtons, float(rotations.heading(states[number, 4:8]))
                         )
                     pushed[row, on] = forces[number]
-            features = self._sampler.cost.ends(states[going]).features
-            finals, fine = self._sampler.execute(states[going], task, features @ task.gain.T + task.offset, pushed)
-            stands = fine & standing(self._sampler.cost.ends(finals), task.reference)
+            done = self._sampler.follow(states[going], task, pushed)
             step += task.steps
-            states[going] = finals
-            times[going[~stands]] = min(step * PD_TIME_STEP_S, SECONDS)
-            going = going[stands]
+            states[going] = done.finals
+            times[going[~done.stands]] = min(step * PD_TIME_STEP_S, SECONDS)
+            going = going[done.stands]
         return times

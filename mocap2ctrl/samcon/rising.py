@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.graph.core import beginnings, reachable
+from mocap2ctrl.graph.core import beginnings, comes_back
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.samcon.features import snapshot_coordinates
 from mocap2ctrl.samcon.sampling import Task
@@ -62,17 +62,12 @@ def rising(graph: ControlGraph) -> tuple[str, ...]:
 
     Lying is a root that is lower than `LOW` of the mean height of those walks; a way in that begins upright is no rising.
     """
-    walked = [fragment for name, fragment in graph.fragments.items() if comes_back(graph, name)]
+    walked = [fragment for name, fragment in graph.fragments.items() if comes_back(name, graph.successors)]
     if not walked:
         return ()
     height = float(np.mean([fragment.reference_root_position[0, 2] for fragment in walked]))
     begins = (graph.fragments[name] for name in beginnings(graph.successors))
     return tuple(first.name for first in begins if first.reference_root_position[0, 2] < LOW * height)
-
-
-def comes_back(graph: ControlGraph, name: str) -> bool:
-    """Whether a walk from a fragment can come back to it."""
-    return name in reachable(graph.successors.get(name, ()), graph.successors)
 
 
 def course_of(
@@ -104,9 +99,9 @@ def apart(snapshots: Array, wanted: Array) -> tuple[Array, Array]:
 
 def lies(snapshots: Array, wanted: Array) -> npt.NDArray[np.bool_]:
     """(N,) whether snapshots (N, K) are near enough to `wanted` (K,), the begin of a rising skill, for it to be performed."""
-    joints = (len(wanted) - 14) // 2
     angles, tilt = apart(snapshots, wanted)
-    speed = np.linalg.norm(snapshots[:, 8 + joints : 11 + joints], axis=1)
+    _, qvel = snapshot_coordinates(snapshots, (len(wanted) - 14) // 2)
+    speed = np.linalg.norm(qvel[:, :3], axis=1)
     return np.asarray((angles < LIES_RAD) & (tilt < TILT_RAD) & (speed < STILL_M_S))
 
 
@@ -120,7 +115,7 @@ def _fallen(graph: ControlGraph, first: ControlFragment, rollouts: PdRollouts, r
         GraphError: no fall ends there.
     """
     count, wanted = FALLS, reference_snapshot(first, 0)
-    standing = [reference_snapshot(f, 0) for name, f in graph.fragments.items() if comes_back(graph, name)]
+    standing = [reference_snapshot(f, 0) for name, f in graph.fragments.items() if comes_back(name, graph.successors)]
     states = np.array([standing[int(i)] for i in rng.integers(len(standing), size=count)])
     forces = _pushes(states, wanted, rng)
     steps, pushed = round(RAGDOLL_S / PD_TIME_STEP_S), round(PUSH_S / RAGDOLL_S)

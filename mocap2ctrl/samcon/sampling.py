@@ -114,6 +114,23 @@ class Episode:
 
 
 @dataclass(frozen=True, eq=False)
+class Followed:
+    """Where a policy has led N bodies through a fragment.
+
+    Attributes:
+        actions: (N, A) that it took.
+        finals: (N, K) snapshots at the end.
+        ends: what is seen of them.
+        stands: (N,) who has neither fallen nor diverged.
+    """
+
+    actions: Array
+    finals: Array
+    ends: Ends
+    stands: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class _Stage:
     """The elites after one fragment: of each its start, s there, its predecessor's index, its action, its end, its cost."""
 
@@ -203,15 +220,19 @@ class Sampler:
             index = np.flatnonzero(stands)
             if len(index) == 0:
                 break
-            actions = self.cost.ends(states[index]).features @ task.gain.T + task.offset
-            finals, fine = self.execute(states[index], task, actions)
-            ends = self.cost.ends(finals)
-            costs = self.cost.terms(ends, task.reference, actions) @ WEIGHTS
-            stands[index] = fine & standing(ends, task.reference)
-            total[index] += costs
+            done = self.follow(states[index], task)
+            total[index] += self.cost.terms(done.ends, task.reference, done.actions) @ WEIGHTS
+            stands[index] = done.stands
             total[~stands] += FALLEN
-            states[index] = finals
+            states[index] = done.finals
         return total
+
+    def follow(self, starts: Array, task: Task, pushes: Array | None = None) -> Followed:
+        """The fragment from starts (N, K) by its policy alone, without noise, under pushes (N, steps, 3)."""
+        actions = self.cost.ends(starts).features @ task.gain.T + task.offset
+        finals, fine = self.execute(starts, task, actions, pushes)
+        ends = self.cost.ends(finals)
+        return Followed(actions, finals, ends, fine & standing(ends, task.reference))
 
     def sample(self, task: Task, features: Array, rng: np.random.Generator) -> Array:
         """(N, A) actions a ~ N(M s + â, Σ) at features (N, 18)."""

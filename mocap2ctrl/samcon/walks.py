@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mocap2ctrl.graph.core import beginnings, comes_back, reachable
 from mocap2ctrl.graph.fragments import ControlGraph
 
 BEYOND = 15
@@ -23,26 +24,13 @@ class Step(NamedTuple):
 
 def first_fragments(graph: ControlGraph) -> tuple[str, ...]:
     """Where walks may begin, so that all can be reached: fragments that none leads to, and the first of each ring on its own."""
-    led_to = {other for after in graph.successors.values() for other in after}
-    begins = [name for name in graph.fragments if name not in led_to]
-    reached = _reached(graph, begins)
+    begins = list(beginnings(graph.successors))
+    reached = reachable(begins, graph.successors)
     for name in graph.fragments:
         if name not in reached:
             begins.append(name)
-            reached |= _reached(graph, [name])
+            reached |= reachable([name], graph.successors)
     return tuple(begins)
-
-
-def _reached(graph: ControlGraph, begins: Sequence[str]) -> set[str]:
-    """Names of the fragments that a walk can come to, where it begins included."""
-    reached: set[str] = set()
-    waiting = list(begins)
-    while waiting:
-        name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            waiting.extend(graph.successors.get(name, ()))
-    return reached
 
 
 def random_walk(graph: ControlGraph, rng: np.random.Generator, begin: str | None = None) -> Iterator[Step]:
@@ -76,10 +64,10 @@ def learning_walk(
     that who has come to its end must also be able to go on.
     """
     missing = dict.fromkeys(learned, visits)
-    ahead = {name: _reached(graph, [name]) for name in graph.fragments}
+    ahead = {name: reachable([name], graph.successors) for name in graph.fragments}
     walk: list[Step] = []
     for begin in first_fragments(graph):
-        one_way = begin not in _reached(graph, graph.successors.get(begin, ()))
+        one_way = not comes_back(begin, graph.successors)
         while len(walk) < longest and any(missing.get(name) for name in ahead[begin]):
             beyond = BEYOND if one_way else 0
             for step in random_walk(graph, rng, begin):

@@ -24,6 +24,7 @@ from mocap2ctrl.samcon.learn import LearnConfig, Progress, learn
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_policy
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig
 from mocap2ctrl.samcon.performance import Trials
+from mocap2ctrl.samcon.rising import starts_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 
 pytestmark = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
@@ -100,7 +101,9 @@ def test_frozen_fragments_keep_their_policy(learned: Path, character: Character)
         graph, fragments={n: f if n in frozen else replace(f, policy=None) for n, f in graph.fragments.items()}
     )
     with PdRollouts(character) as rollouts:
-        learning = GuidedLearning(opened, character, rollouts, TINY.guided, TINY.trials, 1, frozen)
+        learning = GuidedLearning(
+            opened, character, rollouts, TINY.guided, TINY.trials, starts_of(opened, rollouts, 1), 1, frozen
+        )
         learning.iterate(1)
     for name, fragment in learning.graph.fragments.items():
         assert fragment.policy is not None

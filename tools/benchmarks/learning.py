@@ -46,10 +46,17 @@ NOTE = (
 )
 
 
+def clips_are_here(table: str) -> bool:
+    """Whether DeepMimic's clips are installed; says that the table is left out where they are not."""
+    if deepmimic_directory() is not None:
+        return True
+    print(f"{table}: left out, pybullet_data is not installed", file=sys.stderr)
+    return False
+
+
 def learning(options: argparse.Namespace) -> Iterator[Row]:
     """Learns each skill with each seed, but for those that the file of results has."""
-    if deepmimic_directory() is None:
-        print("learning: left out, pybullet_data is not installed", file=sys.stderr)
+    if not clips_are_here("learning"):
         return
     done = measured_before(options.results)
     for name in options.clips or CASES:

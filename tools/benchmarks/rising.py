@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.learning import CASES, _learned, _said
+from benchmarks.learning import CASES, _learned, _said, clips_are_here
 from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.graph.body import character_of
@@ -21,7 +20,6 @@ from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.graph.sources import Input
-from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed
 from mocap2ctrl.samcon.progressive import learn_in_parts
@@ -60,8 +58,7 @@ class Fall:
 
 def rising(options: argparse.Namespace) -> Iterator[Row]:
     """Learns to rise with each seed, but for those that the file of results has, and falls."""
-    if deepmimic_directory() is None:
-        print("rising: left out, pybullet_data is not installed", file=sys.stderr)
+    if not clips_are_here("rising"):
         return
     done = measured_before(options.results)
     for seed in options.seeds:
@@ -99,7 +96,7 @@ def _risen(seed: int, threads: int) -> tuple[ControlGraph, float]:
         _learned("walk", CASES["walk"], seed, threads, quick=False)
     inputs = [Input(walk.stem, str(walk)), *(Input(_skill(where), clip) for where, clip in RISING.items())]
     skills = [_skill(where) for where in RISING]
-    graph = export_graph(inputs, GraphOptions(once=skills, rising=skills)).built.graph
+    graph = export_graph(inputs, GraphOptions(rising=skills)).built.graph
     learned = learn_in_parts(
         graph, output, LearnConfig(seed=seed), threads=threads, resume=begun, overwrite=True,
         progress=lambda p: _said(output, p.what, p.iteration, p.history),
@@ -156,8 +153,7 @@ COMPANY_NOTE = (
 
 def company(options: argparse.Namespace) -> Iterator[Row]:
     """Characters who run into each other; learns as `rising` does if that has not been done."""
-    if deepmimic_directory() is None:
-        print("company: left out, pybullet_data is not installed", file=sys.stderr)
+    if not clips_are_here("company"):
         return
     for seed in options.seeds:
         yield from _company_rows(_risen(seed, options.workers or os.cpu_count() or 1)[0], seed)
