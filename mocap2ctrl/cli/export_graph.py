@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=given,
         help="a capture: its controller is simulated, and shows the skill; or a motion file, a motion.npz, or the name of a clip "
-        "in pybullet_data, whose motion is the skill as it is; or one graph, which grows",
+        "in pybullet_data, whose motion is the skill as it is; or graphs, which grow together",
     )
     parser.add_argument("-o", "--output", metavar="FILE.json", required=True, type=given, help="the graph")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--within",
         type=number(0.0, 10.0),
         metavar="M",
-        help="how near skills must be for a transition: root mean square of joints' distances (default: 0.35)",
+        help="how near skills must be for a transition: root mean square of joints' distances (default: 0.5)",
     )
     ways.add_argument(
         "--blend",

@@ -104,6 +104,9 @@ def run(options: argparse.Namespace) -> int:
             beside=(plot,),
             progress=display.progress,
         )
+    if not learned.history:  # all was learned before, but was not yet where it belongs
+        print_json({"graph": str(output)}) if options.json else print(f"wrote {output}")
+        return 0
     write_bytes(plot, plot_learning(learned.history))
     best = learned.best
     if options.json:

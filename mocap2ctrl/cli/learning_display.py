@@ -22,15 +22,20 @@ class LearningDisplay(_Display):
         self._task = self._bar.add_task("starting", total=1.0)
         self._begun, self._first, self._said = time.monotonic(), 0, 0
         self._stages: set[str] = set()
+        self._part = ""
 
     def progress(self, p: Progress) -> None:
         """Shows how far learning is."""
+        if p.part != self._part:
+            self._part, self._first, self._said, self._stages = p.part, 0, 0, set()
+            self._console.print(f"learning {p.part} …", highlight=False)
         done = len(p.history)
         if p.iteration and not self._first:
             self._begun, self._first = time.monotonic(), p.iteration
         left = self._left(p, done)
         best = f"{_best(p.history)} · " if p.history else ""
-        text = f"{p.what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else p.what
+        what = f"{p.part}: {p.what}" if p.part else p.what
+        text = f"{what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else what
         whole = (max(p.iteration, 1) - 1 + 0.9 * p.share) / p.iterations if p.iteration else 0.0
         self._bar.update(self._task, completed=whole, description=text)
         if self._bar.disable and p.what not in self._stages and p.what != "iterations":

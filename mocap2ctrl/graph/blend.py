@@ -26,26 +26,29 @@ def blend_seconds(source: Skill, target: Skill, least_s: float) -> float:
     return max(least_s, min(wanted, 1.0 / _mean_rate(source, target)))
 
 
-def passed_s(source: Skill, target: Skill, blend_s: float) -> tuple[float, float]:
-    """Seconds of the first and of the second motion that pass in a transition of `blend_s`."""
+def share_of(u: Array) -> Array:
+    """The second motion's share at parts u (N,) of a transition: 3u² - 2u³ (Kovar et al. 2002, §3.3)."""
+    return np.asarray((3.0 - 2.0 * u) * u * u)
+
+
+def passed_s(source: Skill, target: Skill, blend_s: float, u: Array | float = 1.0) -> tuple[Array, Array]:
+    """Seconds of the first and of the second motion that pass until part u (N,) of a transition of `blend_s`."""
     periods = _periods(source, target)
-    phase = blend_s * _mean_rate(source, target)
+    # The integral of the phase's rate, (1 - share) / T1 + share / T2.
+    grown = (1.0 - 0.5 * np.asarray(u)) * np.asarray(u) ** 3
+    phase = blend_s * ((u - grown) / periods[0] + grown / periods[1])
     return phase * periods[0], phase * periods[1]
 
 
 def blended(source: Skill, leave_s: float, target: Skill, arrive_s: float, blend_s: float, count: int) -> Frames:
     """Count + 1 frames from the first motion at `leave_s` to the second at `arrive_s`, evenly over `blend_s`.
 
-    The second's share is 3u² - 2u³ (Kovar et al. 2002, §3.3), so that poses and velocities at both ends are the motions' own.
+    By `share_of`, poses and velocities at both ends are the motions' own.
     """
     u = np.linspace(0.0, 1.0, count + 1)
-    share = (3.0 - 2.0 * u) * u * u
-    periods = _periods(source, target)
-    # The integral of the phase's rate, (1 - share) / T1 + share / T2.
-    grown = (1.0 - 0.5 * u) * u**3
-    phase = blend_s * ((u - grown) / periods[0] + grown / periods[1])
-    ours = source.at(leave_s + phase * periods[0])
-    theirs = target.at(arrive_s + (phase - phase[-1]) * periods[1])
+    share = share_of(u)
+    ours_s, theirs_s = passed_s(source, target, blend_s, u)
+    ours, theirs = source.at(leave_s + ours_s), target.at(arrive_s + (theirs_s - theirs_s[-1]))
     position, heading = _travelled(ours, theirs, share)
     tilts = [rotations.multiply(rotations.yaw(-rotations.heading(f[1])), f[1]) for f in (ours, theirs)]
     orientation = rotations.multiply(rotations.yaw(heading), rotations.slerp(tilts[0], tilts[1], share))

@@ -10,7 +10,7 @@ from mocap2ctrl import __version__
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.graph.build import BuiltGraph, build_graph
-from mocap2ctrl.graph.core import comes_back
+from mocap2ctrl.graph.core import comes_back, reachable
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.skills import Skill
 from mocap2ctrl.graph.sources import Input, load_skills, refuse_unknown
@@ -116,7 +116,7 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     ways = tuple(given({s.name: s for s in skills}, character, ends, window_s) for ends in options.transitions)
     if near is not None and options.propose:
         known = {(way.source, way.target) for way in ways}
-        known |= set(permutations((skill.name for skill in skills if skill.pieces), 2))
+        known |= _linked(onto, skills)
         found = proposed(skills, near, window_s, options.within_m)
         ways += tuple(
             way for way in found if (way.source, way.target) not in known and way.target not in options.rising
@@ -150,6 +150,15 @@ def _roads(onto: ControlGraph | None) -> set[str]:
     if onto is None:
         return set()
     return {fragment.skill for name, fragment in onto.fragments.items() if not comes_back(name, onto.successors)}
+
+
+def _linked(onto: ControlGraph | None, skills: Sequence[Skill]) -> set[tuple[str, str]]:
+    """Cycles of a graph that is grown, from the first of which its own ways lead to the second."""
+    cycles = [skill for skill in skills if skill.pieces]
+    if onto is None:
+        return set()
+    reached = {skill.name: reachable([skill.pieces[0].name], onto.successors) for skill in cycles}
+    return {(a.name, b.name) for a, b in permutations(cycles, 2) if b.pieces[0].name in reached[a.name]}
 
 
 def _told(skill: Skill, source: str | None) -> dict[str, object]:

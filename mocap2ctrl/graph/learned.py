@@ -1,11 +1,14 @@
-"""A graph that is there already as a part of a new one: its fragments stay, its cycles can be left and entered (Liu 2016, §6.2)."""
+"""Graphs that are there already as parts of a new one: fragments stay, cycles can be left and entered (Liu 2016, §6.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.graph.skills import Frames, Skill
@@ -23,6 +26,33 @@ def cycles_of(graph: ControlGraph) -> tuple[Skill, ...]:
         if all(after.name in graph.successors.get(before.name, ()) for before, after in around):
             skills.append(Skill(name, close_loop(_laid(name, ring)), pieces=tuple(ring)))
     return tuple(skills)
+
+
+def united(graphs: Sequence[tuple[str, ControlGraph]]) -> ControlGraph:
+    """One graph of several, each with the name of its file; without ways from one to another.
+
+    Raises:
+        GraphError: they are of different bodies or gains, or two have a skill of the same name.
+    """
+    (file, first), *others = graphs
+    fragments, successors = dict(first.fragments), dict(first.successors)
+    for other_file, other in others:
+        for what, mine, its in (("body", first.character, other.character), ("gains", first.gains, other.gains)):
+            if mine != its:
+                raise GraphError(
+                    f"{file} and {other_file} are for different {what}; a graph has one: learn them for the same"
+                )
+        both = {f.skill for f in fragments.values()} & {f.skill for f in other.fragments.values()}
+        if both:
+            raise GraphError(
+                f"{other_file}: the skill {min(both)!r} is in another graph, too; learn it by another name"
+            )
+        fragments.update(other.fragments)
+        successors.update(other.successors)
+    if not others:
+        return first
+    provenance = {"united": {name: dict(graph.provenance) for name, graph in graphs}}
+    return replace(first, fragments=fragments, successors=successors, provenance=provenance)
 
 
 def _laid(name: str, fragments: list[ControlFragment]) -> MotionClip:

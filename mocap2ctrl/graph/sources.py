@@ -16,7 +16,7 @@ from mocap2ctrl.fit.inputs import input_name, is_video_input
 from mocap2ctrl.graph.body import character_of, digest
 from mocap2ctrl.graph.file import is_graph_file, read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.learned import cycles_of
+from mocap2ctrl.graph.learned import cycles_of, united
 from mocap2ctrl.graph.skills import Skill, make_skill
 from mocap2ctrl.graph.transitions import check_names
 from mocap2ctrl.motion.clips import resample
@@ -33,7 +33,7 @@ class Loaded:
     Attributes:
         skills: those of the inputs, in order.
         character: their one body.
-        graph: the graph among the inputs, which is to be grown, if there is one.
+        graph: the graph among the inputs, which is to be grown, if there is one; several are one.
     """
 
     skills: tuple[Skill, ...]
@@ -102,22 +102,20 @@ def load_skills(
 
 
 def _graph_among(inputs: Sequence[Input]) -> tuple[ControlGraph | None, list[Input]]:
-    """The graph that is to be grown, and the other inputs.
+    """The graph that is to be grown, and the other inputs; several graphs become one, without ways between them yet.
 
     Raises:
-        ConfigError: there are two, or it is given a name.
-        GraphError: its file is damaged.
+        ConfigError: one is given a name.
+        GraphError: a file is damaged, or graphs cannot be one.
     """
     graphs = [entry for entry in inputs if is_graph_file(Path(entry.source))]
-    if len(graphs) > 1:
-        raise ConfigError(f"{graphs[0].source} and {graphs[1].source} are both graphs; one can be grown at a time")
     for entry in graphs:
         if entry.name != input_name(entry.source):
             raise ConfigError(
                 f"{entry.name}={entry.source}: a graph's skills have names already; leave {entry.name}= out"
             )
-        return read_graph(Path(entry.source)), [other for other in inputs if other is not entry]
-    return None, list(inputs)
+    read = [(entry.source, read_graph(Path(entry.source))) for entry in graphs]
+    return united(read) if read else None, [entry for entry in inputs if entry not in graphs]
 
 
 def refuse_unknown(option: str, names: Sequence[str], skills: Sequence[str]) -> None:

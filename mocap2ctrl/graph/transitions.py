@@ -19,7 +19,7 @@ from mocap2ctrl.types import Array
 BLEND_S = 0.3
 """Length of a transition, if speeds do not ask for more: the third of a second over which Kovar et al. 2002 compare and blend."""
 STEP_S = 0.02
-NEAR_M = 0.35
+NEAR_M = 0.5
 """Skills that are nowhere nearer than this get no transition of themselves."""
 ENDS = 1.0 / 3.0
 """The part of a motion that is no cycle in which it may be entered, and that in which it may be left."""
@@ -51,7 +51,7 @@ def transition(
     source: Skill, leave_s: float, target: Skill, enter_s: float, blend_s: float, distance_m: float
 ) -> Transition:
     """A transition; where it arrives follows from how fast the second motion is played in it, see `graph.blend`."""
-    arrive_s = enter_s + passed_s(source, target, blend_s)[1]
+    arrive_s = enter_s + float(passed_s(source, target, blend_s)[1])
     arrive_s = arrive_s % target.duration_s if target.cyclic else arrive_s
     return Transition(source.name, leave_s, target.name, enter_s, arrive_s, blend_s, distance_m)
 

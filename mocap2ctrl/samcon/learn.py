@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import mocap2ctrl
+from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.files import refuse_existing
 from mocap2ctrl.graph.body import character_of
@@ -43,6 +45,23 @@ class LearnConfig:
     relearn: bool = False
 
 
+class Opening(Protocol):
+    """Makes the fragments feasible whose feedback is to be learned."""
+
+    def __call__(
+        self,
+        graph: ControlGraph,
+        character: Character,
+        rollouts: PdRollouts,
+        config: OpenLoopConfig,
+        seed: int,
+        *,
+        frozen: Sequence[str] = (),
+        progress: Callable[[str, float], None] = ...,
+    ) -> ControlGraph:
+        """The graph with targets, references or policies with which the body gets through; `frozen` stay as they are."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far learning is.
@@ -52,6 +71,7 @@ class Progress:
         share: of that, that is done.
         iteration, iterations: of guided learning and of hardening; 0 before them.
         history: of the iterations that are done.
+        part: of the graph, that is being learned; empty if it is all of it.
     """
 
     what: str
@@ -59,6 +79,7 @@ class Progress:
     iteration: int
     iterations: int
     history: Sequence[Iteration]
+    part: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +117,7 @@ def learn(
     overwrite: bool = False,
     beside: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda progress: None,
+    opening: Opening = refine,
 ) -> Learned:
     """Algorithm 2. After each iteration `output` holds the best graph so far, and a folder beside it what resuming needs.
 
@@ -108,6 +130,7 @@ def learn(
         overwrite: `output` may be replaced.
         beside: other files that the caller will write, under the same rule.
         progress: is told how far it is.
+        opening: what is done before feedback is learned.
 
     Raises:
         ConfigError: `output`, or an interrupted learning of it, is there already.
@@ -134,7 +157,7 @@ def learn(
         begun = time.process_time()
         if state is None:
             if not config.relearn:
-                graph = refine(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
+                graph = opening(graph, character, rollouts, config.open_loop, config.seed, frozen=frozen, progress=tell)
             state = Checkpoint(graph, graph, (), (time.process_time() - begun,))
             folder.save(state)
         begun_with, trials, seed = state.graph, config.trials, config.seed

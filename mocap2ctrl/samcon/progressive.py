@@ -1,20 +1,29 @@
-"""Learning a graph in parts: first what walks come back to, then the rising skills that only lead there (Liu 2016, §6.2)."""
+"""Learning a graph in parts (progressive learning, Liu 2016, §6.2): cycles, ways between them, the rest, rising skills."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from mocap2ctrl.errors import ConfigError, GraphError
 from mocap2ctrl.files import refuse_existing
 from mocap2ctrl.graph.core import comes_back
-from mocap2ctrl.graph.file import read_graph
+from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.ways import rings, ways
 from mocap2ctrl.samcon.checkpoint import STATE
-from mocap2ctrl.samcon.learn import LearnConfig, Learned, Progress, learn
+from mocap2ctrl.samcon.guided import Iteration
+from mocap2ctrl.samcon.joining import joined
+from mocap2ctrl.samcon.learn import LearnConfig, Learned, Opening, Progress, learn
+from mocap2ctrl.samcon.open_loop import refine
 from mocap2ctrl.samcon.performance import Trials
 from mocap2ctrl.samcon.rising import rising
 
+PARTS = "parts"
+"""Where a graph's provenance tells of them."""
 RISING_SAMPLES, RISING_DEVIATION_DEG = 500, 8.0
 """N_s and σ of the open-loop control of rising skills. Ours: with 300 and 5°, as for others, the body does not get up."""
 RISING_ROUNDS, ROUND_VISITS, RISING_VISITS = 3, 1, 5
@@ -23,8 +32,30 @@ ITERATIONS, GUIDED_VISITS, GUIDED_PUSH_N, LOOKAHEAD = 3, 24, 30.0, 3
 bodies come together by themselves, so that the first iteration already rises."""
 FIRST_SAMPLES = 80
 """N_s of the first iteration, at least."""
+WAYS_ITERATIONS, WAYS_UPDATES, WAYS_ACTIONS, WAYS_PUSH_N = 3, 20, 500, 50.0
+"""Of hardening the ways between cycles: iterations at most, updates in one, actions of a fragment for an update, and newtons of the
+largest pushes at first."""
 RUNS, ON_S = 40, 5.0
 """Falls after which an iteration is tested, and how long they must go on after the rising skill."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a graph is learned at once.
+
+    Attributes:
+        name: for people, and for provenance.
+        learned: names of the fragments that are.
+        within: names of those among which they are; the others stay as they are.
+        config: how.
+        opening: what makes fragments feasible before their feedback is learned.
+    """
+
+    name: str
+    learned: tuple[str, ...]
+    within: tuple[str, ...]
+    config: LearnConfig
+    opening: Opening = refine
 
 
 def learn_in_parts(
@@ -38,44 +69,146 @@ def learn_in_parts(
     beside: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Learned:
-    """`learn`, but of rising skills after all else, which is in `output.core.json` until they are learned, too. See `learn`.
+    """`learn`, part by part; what is learned so far is in `output.parts.json` until all is. See `learn`, and `parts`.
 
-    With `config.relearn` all is improved at once.
+    Returns:
+        The graph, the iterations of the last part that this call has learned, and the processor seconds of all parts.
     """
-    roads = [name for name in graph.fragments if not comes_back(name, graph.successors)]
-    rises = bool(rising(graph))
-    if config.relearn or not rises or not _lacks(graph, roads):
-        whole = _without_hardening(config) if rises else config
+    todo = parts(graph, config)
+    if len(todo) == 1 and len(todo[0].within) == len(graph.fragments):
         return learn(
-            graph, output, whole, threads=threads, resume=resume, overwrite=overwrite, beside=beside, progress=progress
-        )
-    core, first = _without(graph, roads), _core_file(output)
-    parted = _lacks(core, core.fragments)
-    if parted:
-        if not resume:
-            refuse_existing(output, *beside, overwrite=overwrite)
-        if not (resume and first.is_file() and not first.with_suffix(".learning").is_dir()):
-            learn(core, first, config, threads=threads, resume=resume, overwrite=overwrite, progress=progress)
-        graph = replace(graph, fragments={**graph.fragments, **read_graph(first).fragments})
-        resume = resume and output.with_suffix(".learning").is_dir()
-    done = learn(
-        graph, output, rising_config(config, graph, roads), threads=threads, resume=resume, overwrite=overwrite,
-        beside=beside, progress=progress,
-    )  # fmt: skip
-    if parted:
-        first.unlink(missing_ok=True)
-    return done
+            graph, output, todo[0].config, threads=threads, resume=resume, overwrite=overwrite, beside=beside,
+            progress=progress, opening=todo[0].opening,
+        )  # fmt: skip
+    whole, piece = _parts_file(output), _part_file(output)
+    if not resume:
+        if not overwrite and resumable(output):
+            raise ConfigError(
+                f"{output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew"
+            )
+        refuse_existing(output, *beside, overwrite=overwrite)
+        whole.unlink(missing_ok=True)
+    elif whole.is_file():
+        graph = _gone_on(graph, read_graph(whole), output)
+    history: tuple[Iteration, ...] = ()
+    for part in [part for part in todo if _lacks(graph, part.learned)]:
+        begun = resume and piece.with_suffix(".learning").is_dir()
+        done = _done_before(piece, part) if resume and not begun else None
+        done = done or learn(
+            _only(graph, part.within), piece, part.config, threads=threads, resume=begun, overwrite=True,
+            progress=partial(_tell, progress, part.name), opening=part.opening,
+        )  # fmt: skip
+        graph, history = _merged(graph, done, part), done.history
+        write_graph(graph, whole)
+        piece.unlink(missing_ok=True)
+    write_graph(graph, output)
+    whole.unlink(missing_ok=True)
+    return Learned(graph, history, tuple(float(how["core_s"]) for how in _told(graph).values()))
+
+
+def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:
+    """What of a graph is learned one after the other, of that which lacks a policy.
+
+    Each cycle by itself, if there are several; the ways between cycles, from what these have learned; what else walks come back
+    to; rising skills. With `config.relearn` all is improved at once.
+    """
+    everything = tuple(graph.fragments)
+    roads = tuple(name for name in everything if not comes_back(name, graph.successors))
+    core = tuple(name for name in everything if name not in roads)
+    if config.relearn or not _lacks(graph, everything):
+        return [Part("all", everything, everything, _without_hardening(config) if rising(graph) else config)]
+    found: list[Part] = []
+    cycles = rings(_only(graph, core))
+    if len(cycles) > 1:
+        found += [Part(name, ring, ring, config) for name, ring in cycles.items()]
+        between = [name for way in ways(graph) for name in way.chain]
+        tied = tuple(name for name in core if name in between or any(name in ring for ring in cycles.values()))
+        found.append(Part("transitions", tuple(between), tied, ways_config(config), joined))
+    known = {name for part in found for name in part.learned}
+    found.append(
+        Part("the rest" if found else "walks", tuple(name for name in core if name not in known), core, config)
+    )
+    found.append(Part("rising", roads, everything, rising_config(config, graph, roads) if roads else config))
+    return [part for part in found if _lacks(graph, part.learned)]
 
 
 def resumable(output: Path) -> bool:
     """Whether an interrupted learning of `output` can be gone on with."""
-    begun = any((file.with_suffix(".learning") / STATE).is_file() for file in (output, _core_file(output)))
-    return begun or _core_file(output).is_file()
+    begun = any((file.with_suffix(".learning") / STATE).is_file() for file in (output, _part_file(output)))
+    return begun or _parts_file(output).is_file() or _part_file(output).is_file()
 
 
-def _core_file(output: Path) -> Path:
-    """Where the graph is without its rising skills, until they are learned."""
-    return output.with_suffix(".core.json")
+def _parts_file(output: Path) -> Path:
+    """Where the graph is, with the parts that are learned, until all are."""
+    return output.with_suffix(".parts.json")
+
+
+def _part_file(output: Path) -> Path:
+    """Where the part is that is learned now."""
+    return output.with_suffix(".part.json")
+
+
+def _done_before(piece: Path, part: Part) -> Learned | None:
+    """A part that an earlier call had learned, but not yet put into the whole."""
+    if not piece.is_file():
+        return None
+    graph = read_graph(piece)
+    return Learned(graph, (), ()) if tuple(graph.fragments) == part.within else None
+
+
+def _told(graph: ControlGraph) -> Mapping[str, Any]:
+    """How a graph was learned so far, by part."""
+    told = graph.provenance.get(PARTS, {})
+    return told if isinstance(told, Mapping) else {}
+
+
+def _tell(progress: Callable[[Progress], None], part: str, p: Progress) -> None:
+    """Progress of a part."""
+    progress(replace(p, part=part))
+
+
+def _gone_on(graph: ControlGraph, learned: ControlGraph, output: Path) -> ControlGraph:
+    """What was learned of a graph.
+
+    Raises:
+        GraphError: it is another graph's.
+    """
+    if list(learned.fragments) != list(graph.fragments) or learned.character != graph.character:
+        raise GraphError(
+            f"{_parts_file(output)}: was begun with another graph; give the same, or begin anew with --overwrite"
+        )
+    return learned
+
+
+def _merged(graph: ControlGraph, done: Learned, part: Part) -> ControlGraph:
+    """The graph with a part that is learned, and its ways where that has them."""
+    how = {"core_s": sum(done.core_s), "learning": done.graph.provenance.get("learning")}
+    learned, inside = done.graph, set(part.within)
+    successors = {
+        name: (*learned.successors[name], *(b for b in after if b not in inside)) if name in inside else after
+        for name, after in graph.successors.items()
+    }
+    return replace(
+        graph,
+        fragments={**graph.fragments, **learned.fragments},
+        successors=successors,
+        provenance={**graph.provenance, PARTS: {**_told(graph), part.name: how}},
+    )
+
+
+def ways_config(config: LearnConfig) -> LearnConfig:
+    """How ways between learned cycles are learned where `config` is for the rest: they are hardened at once.
+
+    Regression would have to find anew what their drafts know, from the few samples that get through them at first.
+    """
+    hardening = replace(
+        config.hardening,
+        iterations=max(1, min(config.hardening.iterations, WAYS_ITERATIONS)),
+        updates=WAYS_UPDATES,
+        actions=WAYS_ACTIONS,
+        push_n=WAYS_PUSH_N,
+    )
+    return replace(config, guided=replace(config.guided, iterations=0), hardening=hardening)
 
 
 def rising_config(config: LearnConfig, graph: ControlGraph, roads: Collection[str]) -> LearnConfig:
@@ -115,8 +248,7 @@ def _lacks(graph: ControlGraph, names: Collection[str]) -> bool:
     return any(graph.fragments[name].policy is None for name in names)
 
 
-def _without(graph: ControlGraph, names: Collection[str]) -> ControlGraph:
-    """A graph without some of its fragments."""
-    kept = [name for name in graph.fragments if name not in names]
-    after = {name: tuple(other for other in graph.successors.get(name, ()) if other in kept) for name in kept}
-    return replace(graph, fragments={name: graph.fragments[name] for name in kept}, successors=after)
+def _only(graph: ControlGraph, names: Collection[str]) -> ControlGraph:
+    """A graph of some of its fragments."""
+    after = {name: tuple(other for other in graph.successors.get(name, ()) if other in names) for name in names}
+    return replace(graph, fragments={name: graph.fragments[name] for name in names}, successors=after)

@@ -186,8 +186,8 @@ def test_the_rest_is_learned_before_rising(
     output = tmp_path / "learned.json"
     done = learn_in_parts(bare, output, LearnConfig())
     assert [(lacking, path.name) for lacking, path, _ in calls] == [
-        (["stand/0", "stand/1"], "learned.core.json"),
-        (["rise/0", "in/0"], "learned.json"),
+        (["stand/0", "stand/1"], "learned.part.json"),
+        (["rise/0", "in/0"], "learned.part.json"),
     ]
     assert all(fragment.policy is not None for fragment in done.graph.fragments.values())
     assert calls[1][2].open_loop.samples > calls[0][2].open_loop.samples
@@ -198,7 +198,7 @@ def test_the_rest_is_learned_before_rising(
         learn_in_parts(bare, output, LearnConfig())
     calls.clear()
     learn_in_parts(graph, output, LearnConfig(), overwrite=True)
-    assert [(lacking, path.name) for lacking, path, _ in calls] == [(["rise/0"], "learned.json")]
+    assert [(lacking, path.name) for lacking, path, _ in calls] == [(["rise/0"], "learned.json")]  # of one part
 
 
 def test_a_graph_s_cycles_are_its_skills_again(character: Character) -> None:
@@ -242,9 +242,33 @@ def test_a_graph_grows_and_what_it_has_stays(character: Character, tmp_path: Pat
     assert rising(grown) == ("getup/0",)
     with pytest.raises(ConfigError, match="has been made for stunts"):
         export_graph([known, getup], GraphOptions(once=["getup"], rising=["getup"], gains="locomotion"))
-    with pytest.raises(ConfigError, match="are both graphs"):
+    with pytest.raises(GraphError, match="'walk' is in another graph, too"):
         export_graph([known, known], GraphOptions())
     with pytest.raises(ConfigError, match="have names already"):
         export_graph([Input("stroll", str(path)), getup], GraphOptions(rising=["getup"]))
     with pytest.raises(ConfigError, match="--rising walk: there is no such skill"):
         export_graph([known, getup], GraphOptions(rising=["walk"]))
+
+
+def test_graphs_grow_together(character: Character, tmp_path: Path) -> None:
+    """Two learned cycles in files of their own: both stay as they are, and ways between them are proposed; once."""
+    files = []
+    for skill, gains in (
+        *((skill, "locomotion") for skill in two_skills(character)),
+        (two_skills(character)[1], "stunts"),
+    ):
+        graph = build_graph([skill], [], character, gains=gains).graph
+        learned = replace(graph, fragments={n: replace(f, policy=NOTHING) for n, f in graph.fragments.items()})
+        files.append(tmp_path / f"{skill.name}-{gains}.json")
+        write_graph(learned, files[-1])
+    walk, run, stunts = (Input(file.stem, str(file)) for file in files)
+    made = export_graph([walk, run], GraphOptions())
+    assert {(way.source, way.target) for way in made.transitions} == {("walk", "run"), ("run", "walk")}
+    graph = made.built.graph
+    assert {f.skill for f in graph.fragments.values() if f.policy is not None} == {"walk", "run"}
+    assert {f.skill for f in graph.fragments.values() if f.policy is None} == {"walk-run", "run-walk"}
+    both = tmp_path / "both.json"
+    write_graph(graph, both)
+    assert export_graph([Input("both", str(both))], GraphOptions()).transitions == ()
+    with pytest.raises(GraphError, match=r"walk-locomotion.json and .*run-stunts.json are for different gains"):
+        export_graph([walk, stunts], GraphOptions())
