@@ -36,18 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a graph (.json), or a motion file or clip in pybullet_data that repeats itself: its best cycle is learned",
     )
     parser.add_argument("-o", "--output", metavar="FILE.json", type=given, required=True, help="the learned graph")
-    parser.add_argument("--iterations", type=whole(1, 1000), metavar="N", help="of guided learning (default: 10)")
+    parser.add_argument(
+        "--iterations", type=whole(1, 1000), metavar="N", help="of guided learning, 1 to 1000 (default: 10)"
+    )
     parser.add_argument(
         "--hardening",
         type=whole(0, 1000),
         metavar="N",
-        help="iterations of hardening against pushes after it (default: 5)",
+        help="iterations of hardening against pushes after it, 0 to 1000 (default: 5)",
     )
     parser.add_argument(
-        "--samples", type=whole(10, 100_000), metavar="N", help="a fragment, after the first iteration (default: 24)"
+        "--samples",
+        type=whole(10, 100_000),
+        metavar="N",
+        help="a fragment, after the first iteration, 10 to 100000 (default: 24)",
     )
     parser.add_argument(
-        "--visits", type=whole(20, 100_000), metavar="N", help="of each fragment in an iteration (default: 60)"
+        "--visits",
+        type=whole(20, 100_000),
+        metavar="N",
+        help="of each fragment in an iteration, 20 to 100000 (default: 60)",
     )
     parser.add_argument(
         "--seed", type=whole(0, 2**32 - 1), default=1, metavar="N", help="same seed, same bits (default: 1)"
@@ -84,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads, learns, writes the graph and its learning curve."""
     from mocap2ctrl.files import write_bytes
     from mocap2ctrl.fit.capture import check_place
+    from mocap2ctrl.fit.lock import alone
     from mocap2ctrl.report.learning import plot_learning
     from mocap2ctrl.samcon.progressive import learn_in_parts
 
@@ -93,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     plot = output.with_suffix(".png")
     check_place(output.parent)
     graph = _graph(options)
-    with LearningDisplay() as display:
+    with alone(output), LearningDisplay() as display:
         learned = learn_in_parts(
             graph,
             output,

@@ -14,25 +14,33 @@ if TYPE_CHECKING:
     from mocap2ctrl.samcon.learn import Progress
 
 
+HARDER = 5.0
+"""How much longer an iteration of hardening takes than one of sampling, about."""
+
+
 class LearningDisplay(_Display):
     """Shows `samcon.learn.Progress`."""
 
     def __init__(self) -> None:
         super().__init__("learn")
         self._task = self._bar.add_task("starting", total=1.0)
-        self._begun, self._first, self._said = time.monotonic(), 0, 0
+        self._part: str | None = None
         self._stages: set[str] = set()
-        self._part = ""
+        self._took: dict[str, list[float]] = {}
+        self._done, self._said, self._since = 0, 0, time.monotonic()
 
     def progress(self, p: Progress) -> None:
         """Shows how far learning is."""
-        if p.part != self._part:
-            self._part, self._first, self._said, self._stages = p.part, 0, 0, set()
-            self._console.print(f"learning {p.part} …", highlight=False)
         done = len(p.history)
-        if p.iteration and not self._first:
-            self._begun, self._first = time.monotonic(), p.iteration
-        left = self._left(p, done)
+        if p.part != self._part:
+            self._begin(p)
+        if p.iteration == 0:  # the open loop is no iteration
+            self._since = time.monotonic()
+        if done > self._done:
+            now = time.monotonic()
+            self._took.setdefault(p.history[-1].stage, []).append(now - self._since)
+            self._since, self._done = now, done
+        left = self._left(p)
         best = f"{_best(p.history)} · " if p.history else ""
         what = f"{p.part}: {p.what}" if p.part else p.what
         text = f"{what} · iteration {p.iteration}/{p.iterations} · {best}{left}" if p.iteration else what
@@ -51,12 +59,30 @@ class LearningDisplay(_Display):
             )
             self._said = done
 
-    def _left(self, p: Progress, done: int) -> str:
-        """Time left, by the iterations that this call has done."""
-        mine = done - (self._first - 1) if self._first else 0
-        if mine < 1:
+    def _begin(self, p: Progress) -> None:
+        """A part of a graph, or all of it; or goes on with it."""
+        self._part, self._stages, self._took = p.part, set(), {}
+        self._done = self._said = len(p.history)
+        self._since = time.monotonic()
+        if p.part:
+            self._console.print(f"learning {p.part} …", highlight=False)
+        if p.history:
+            self._console.print(
+                f"going on after iteration {len(p.history)} of {p.iterations}; {_best(p.history)}", highlight=False
+            )
+
+    def _left(self, p: Progress) -> str:
+        """Time left, by the iterations of the same stage that this call has done, or of the other if there are none."""
+        from mocap2ctrl.samcon.guided import SAMPLING
+        from mocap2ctrl.samcon.hardening import HARDENING
+
+        if not self._took:
             return "time left unknown yet"
-        seconds = (time.monotonic() - self._begun) / mine * (p.iterations - done)
+        mean = {stage: sum(took) / len(took) for stage, took in self._took.items()}
+        sampling = mean.get(SAMPLING, mean.get(HARDENING, 0.0) / HARDER)
+        hardening = mean.get(HARDENING, sampling * HARDER)
+        hard = min(p.hardening, p.iterations - self._done)
+        seconds = hard * hardening + (p.iterations - self._done - hard) * sampling
         return f"{seconds / 60:.0f} min left" if seconds >= 90 else f"{seconds:.0f} s left"
 
 

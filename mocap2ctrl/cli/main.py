@@ -9,8 +9,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
 
 from mocap2ctrl import __version__
 from mocap2ctrl.errors import FitError, Mocap2CtrlError
@@ -21,7 +24,7 @@ COMMANDS = {
     "learn": "learn feedback for a control graph, or for a cyclic motion: Guided SAMCON",
     "evaluate": "joint error, silhouette overlap and falls of a capture's controller",
     "simulate": "replay a capture's controller: longer, pushed, weaker, or in another environment; or walk a control graph",
-    "push-test": "the largest push that a capture's controller survives from front, rear, left and right",
+    "push-test": "the largest push that a capture's controller, or a learned graph, survives from front, rear, left and right",
     "convert": "write a motion file, or what a capture performs, as BVH, GLB, NPZ, CSV or MJCF",
     "export-mjcf": "write the character and its simulated motion as a plain MuJoCo model",
     "export-graph": "cut captures' and files' motions into a control graph, with ways between them",
@@ -36,6 +39,8 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0 done, 1 the job failed, 2 bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a path may hold what the terminal cannot write
@@ -58,6 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"mocap2ctrl: the output cannot be written ({error.strerror or error})", file=sys.stderr)
         return FAILED
     return code
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """SIGTERM, which job schedulers send, keeps what Ctrl-C keeps, also where Ctrl-C itself is ignored."""
+    hear = signal.getsignal(signal.SIGINT)
+    if not callable(hear):
+        raise KeyboardInterrupt
+    hear(number, frame)
 
 
 def _discard_output() -> None:

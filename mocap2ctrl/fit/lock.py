@@ -1,9 +1,13 @@
-"""One fit at a time in a folder: its journal is locked as long as the fit lives, and the system unlocks it if the fit is killed."""
+"""One at a time: a file is locked as long as the process lives that works at it; the system unlocks it if that is killed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from mocap2ctrl.errors import ConfigError
 
 try:
     import fcntl
@@ -22,6 +26,23 @@ def claim(file: Any) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """Holds `output.lock` meanwhile, and then removes it.
+
+    Raises:
+        ConfigError: another process holds it.
+    """
+    path = output.with_suffix(".lock")
+    with open(path, "wb") as file:
+        if not claim(file):
+            raise ConfigError(f"{output}: another call is at work on it; let it end, or choose another -o")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def in_use(path: Path) -> bool:

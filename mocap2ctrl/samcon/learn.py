@@ -72,6 +72,7 @@ class Progress:
         iteration, iterations: of guided learning and of hardening; 0 before them.
         history: of the iterations that are done.
         part: of the graph, that is being learned; empty if it is all of it.
+        hardening: how many of the iterations, the last ones, harden.
     """
 
     what: str
@@ -80,6 +81,7 @@ class Progress:
     iterations: int
     history: Sequence[Iteration]
     part: str = ""
+    hardening: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,7 @@ def learn(
     history: list[Iteration] = list(state.history) if state else []
 
     def tell(what: str, share: float, iteration: int = 0) -> None:
-        progress(Progress(what, share, iteration, total, tuple(history)))
+        progress(Progress(what, share, iteration, total, tuple(history), hardening=config.hardening.iterations))
 
     with PdRollouts(character, pd_gains(character, graph.gains), threads=threads) as rollouts:
         begun = time.process_time()

@@ -1,4 +1,4 @@
-"""Fits that are cut off: Ctrl-C keeps the best so far, a kill loses nothing that was evaluated, and nobody is left behind."""
+"""Fits that are cut off: Ctrl-C and SIGTERM keep the best so far, a kill loses no evaluation, and nobody is left behind."""
 
 from __future__ import annotations
 
@@ -100,17 +100,19 @@ def controller_in(folder: Path) -> dict[str, object]:
     return {"states": data["states"], "start": data["start"], "structure": data["structure"]}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_ctrl_c_keeps_the_best_so_far_and_the_fit_can_go_on(
-    walk_bvh: Path, tmp_path: Path, run: Run, undisturbed: list[Path]
+    number: signal.Signals, walk_bvh: Path, tmp_path: Path, run: Run, undisturbed: list[Path]
 ) -> None:
-    """As a terminal does it: SIGINT to the whole group, workers included."""
+    """As a terminal does it: SIGINT to the whole group, workers included. As a job scheduler does: SIGTERM to the process."""
     folder = tmp_path / "walk"
     with running("fit", walk_bvh, "-o", folder, "--workers", 2, *ARGUMENTS) as process:
         wait_for_first_stage(process, folder)
-        os.killpg(process.pid, signal.SIGINT)
+        (os.kill if number == signal.SIGTERM else os.killpg)(process.pid, number)
         out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "Traceback" not in err
+    assert "leaked" not in err
     assert "interrupted" in err.splitlines()[-1]
     assert "--resume" in err.splitlines()[-1]
     said = json.loads(out)

@@ -15,6 +15,7 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.cli import learn
 from mocap2ctrl.cli.learn import _config
 from mocap2ctrl.cli.learning_display import LearningDisplay
+from mocap2ctrl.fit.lock import alone
 from mocap2ctrl.graph.body import character_of, check_character, digest
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph, FeedbackPolicy
@@ -24,6 +25,7 @@ from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.guided import SAMPLING, Iteration
+from mocap2ctrl.samcon.hardening import HARDENING
 from mocap2ctrl.samcon.learn import LearnConfig, Progress
 from mocap2ctrl.samcon.mirrors import mirror_pairs
 from mocap2ctrl.samcon.performance import Trials
@@ -166,3 +168,54 @@ def test_another_s_picture_is_not_replaced(graph: ControlGraph, run: Run, tmp_pa
     picture.write_bytes(b"mine")
     run("learn", tmp_path / "graph.json", "-o", tmp_path / "walk.json", "--relearn").refused("walk.png: exists already")
     assert picture.read_bytes() == b"mine"
+
+
+@needs_clips
+def test_one_call_at_a_time(graph: ControlGraph, run: Run, tmp_path: Path) -> None:
+    path, output = tmp_path / "graph.json", tmp_path / "learned.json"
+    write_graph(graph, path)
+    with alone(output):
+        run("learn", path, "-o", output, "--relearn").refused(f"{output}: another call is at work on it")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_each_part_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of each its own iterations; a part begins with its name."""
+    done = tuple(
+        Iteration(number, SAMPLING, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 120.0, 10.0 * number) for number in (1, 2)
+    )
+    with LearningDisplay() as display:
+        for part in ("walk", "run"):
+            display.progress(Progress("sampling", 0.5, 1, 2, (), part))
+            for number in (1, 2):
+                display.progress(Progress("iterations", 1.0, number, 2, done[:number], part))
+    lines = capsys.readouterr().err.splitlines()
+    heads = [line.split(":")[0] for line in lines]
+    one = ["sampling …", "iteration 1/2", "iteration 2/2"]
+    assert heads == ["learning walk …", *one, "learning run …", *one]
+
+
+def test_time_left_and_what_is_gone_on_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of five iterations sample and take 10 s each, after an open loop of a minute; two harden, and are guessed to take 50 s."""
+    clock = [0.0]
+    monkeypatch.setattr("mocap2ctrl.cli.learning_display.time.monotonic", lambda: clock[0])
+    stages = (SAMPLING, SAMPLING, SAMPLING, HARDENING, HARDENING)
+    done = tuple(
+        Iteration(n, stage, 0, 80.0, 80.0, 1.0, {"pose": 1.0}, 3.0, 60.0, 20.0) for n, stage in enumerate(stages, 1)
+    )
+    with LearningDisplay() as display:
+        display.progress(Progress("open-loop control", 0.0, 0, 5, (), hardening=2))
+        clock[0] = 60.0
+        display.progress(Progress("open-loop control", 1.0, 0, 5, (), hardening=2))
+        for number, seconds in enumerate((10.0, 10.0, 10.0, 60.0, 60.0), 1):
+            display.progress(Progress("sampling", 0.5, number, 5, done[: number - 1], hardening=2))
+            clock[0] += seconds
+            display.progress(Progress("iterations", 1.0, number, 5, done[:number], hardening=2))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("iteration")]
+    left = [line.rsplit("; ", 1)[1] for line in lines]
+    assert left == ["2 min left", "2 min left", "2 min left", "60 s left", "0 s left"]  # 120, 110 and 100 s at first
+    with LearningDisplay() as display:
+        display.progress(Progress("sampling", 0.5, 3, 5, done[:2], hardening=2))
+    assert "going on after iteration 2 of 5; best so far: iteration 1, 20 s" in capsys.readouterr().err
