@@ -198,7 +198,7 @@ def test_each_part_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_time_left_and_what_is_gone_on_with(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three of five iterations sample and take 10 s each, after an open loop of a minute; two harden, and are guessed to take 50 s."""
+    """Three of five iterations sample and take 10 s each, after an open loop of a minute; two harden, and are guessed at 50 s."""
     clock = [0.0]
     monkeypatch.setattr("mocap2ctrl.cli.learning_display.time.monotonic", lambda: clock[0])
     stages = (SAMPLING, SAMPLING, SAMPLING, HARDENING, HARDENING)
