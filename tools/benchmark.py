@@ -16,6 +16,7 @@
     python tools/benchmark.py scaling                       what a second worker is worth
     python tools/benchmark.py carry --quick --seeds 1 2 3 4  how long controllers stay up in other worlds than their own
     python tools/benchmark.py learning --results F          feedback by Guided SAMCON: cost, and who stands how long
+    python tools/benchmark.py learned-push --clips walk     the largest pushes that learned cycles survive
     python tools/benchmark.py gaits --seeds 1               a walk, a run and the ways between, from fitted controllers
     python tools/benchmark.py rising --seeds 1              who gets up after a fall and walks on
     python tools/benchmark.py company --seeds 1             four who collide and fall: how much faster than real time
@@ -84,6 +85,9 @@ TABLES = {
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
     "carry": Table(carry.carry, ("world",), note=carry.NOTE),
     "learning": Table(learning.learning, ("skill",), clips=tuple(learning.CASES), note=learning.NOTE),
+    "learned-push": Table(
+        learning.pushes, ("skill", "torque bounds"), clips=tuple(learning.CASES), note=learning.PUSHES_NOTE
+    ),
     "gaits": Table(gaits.gaits, ("",), note=gaits.NOTE),
     "rising": Table(rising.rising, ("lies",), note=rising.NOTE),
     "company": Table(rising.company, ("company",), note=rising.COMPANY_NOTE),

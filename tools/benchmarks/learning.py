@@ -12,11 +12,13 @@ from pathlib import Path
 
 from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl.character.model import load_character
+from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, learn
 from mocap2ctrl.samcon.performance import Crowd
+from mocap2ctrl.samcon.push_test import push_test_graph
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,34 @@ def _rows(name: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
         yield Row(f"{name} | {what}", "mujoco", value, unit, seed)
 
 
+PUSHES_NOTE = (
+    "`mocap2ctrl push-test` of what the table of learning has learned, which is learned first where it is not there: the largest\n"
+    "push on the chest of 0.4 s every 4 s for 40 s, at three phases of the cycle, from a side of the body as it faces. Vondrak's\n"
+    "walk (2012, section 6.1): front 210, rear 294, right 273, left 294 N; with 75 % of the torques 42, 67, 33, 42 N."
+)
+
+
+def pushes(options: argparse.Namespace) -> Iterator[Row]:
+    """Newtons from each side, with all and with three quarters of the torque bounds."""
+    if not clips_are_here("learned-push"):
+        return
+    threads = options.workers or os.cpu_count() or 1
+    for name in options.clips or CASES:
+        for seed in options.seeds:
+            output = _output(name, seed, options.quick)
+            if not output.is_file() or output.with_suffix(".learning").is_dir():
+                _learned(name, CASES[name], seed, threads, options.quick)
+            for limit in (1.0, 0.75):
+                found = push_test_graph(read_graph(output), torque_limit=limit, workers=threads)
+                for side in ("front", "rear", "right", "left"):
+                    yield Row(f"{name} | {limit:.0%} | {side}", "mujoco", getattr(found, f"{side}_n"), "N", seed)
+
+
+def _output(name: str, seed: int, quick: bool) -> Path:
+    """Where what is learned is kept."""
+    return CACHE / "learning" / f"{name}-{seed}{'-quick' if quick else ''}.json"
+
+
 def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Learned:
     """Learns, or goes on with what an interrupted call has left."""
     character = load_character()
@@ -95,7 +125,7 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Lea
     if quick:
         hardening = replace(config.hardening, iterations=1, updates=5)
         config = replace(config, guided=replace(config.guided, iterations=QUICK_ITERATIONS), hardening=hardening)
-    output = CACHE / "learning" / f"{name}-{seed}{'-quick' if quick else ''}.json"
+    output = _output(name, seed, quick)
     output.parent.mkdir(parents=True, exist_ok=True)
     return learn(
         graph, output, config, threads=threads, resume=output.with_suffix(".learning").is_dir(), overwrite=True,
