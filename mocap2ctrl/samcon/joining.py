@@ -19,7 +19,7 @@ from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, Control
 from mocap2ctrl.graph.ways import Way, drafted, moved, rings, ways
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
-from mocap2ctrl.samcon.open_loop import OpenLoopConfig
+from mocap2ctrl.samcon.open_loop import OpenLoopConfig, averaged_fragment
 from mocap2ctrl.samcon.sampling import Sampler, SamplingConfig, Task
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
@@ -123,7 +123,9 @@ class _Opener:
             tasks = self._evolved(place, chain, starts[place.leave], number == 0)
             progress((number + 1) / len(shifts))
             if tasks is not None:
-                return replace(graph, fragments={**graph.fragments, **_with_policies(chain, tasks)})
+                return replace(
+                    graph, fragments={**graph.fragments, **self._averaged(chain, tasks, starts[place.leave])}
+                )
         return None
 
     def _task(self, fragment: ControlFragment) -> Task:
@@ -194,8 +196,16 @@ class _Opener:
                 break
         return len(states) / len(starts)
 
-
-def _with_policies(chain: Mapping[str, ControlFragment], tasks: Sequence[Task]) -> dict[str, ControlFragment]:
-    """The fragments with the policies of `tasks`."""
-    policies = [FeedbackPolicy(task.gain, task.offset, task.deviation**2) for task in tasks]
-    return {name: replace(f, policy=policy) for (name, f), policy in zip(chain.items(), policies, strict=True)}
+    def _averaged(
+        self, chain: Mapping[str, ControlFragment], tasks: Sequence[Task], states: Array
+    ) -> dict[str, ControlFragment]:
+        """The fragments with the policies of `tasks`, whose mean actions become part of the targets, and with mean states."""
+        averaged = {}
+        for (name, fragment), task in zip(chain.items(), tasks, strict=True):
+            done = self._sampler.follow(states, task)
+            mean = done.actions.mean(axis=0)
+            policy = FeedbackPolicy(task.gain, task.offset - mean, task.deviation**2)
+            performed = averaged_fragment(self._sampler, fragment, states, done.actions, mean)
+            averaged[name] = replace(performed, policy=policy)
+            states = done.finals[done.stands]
+        return averaged

@@ -19,6 +19,7 @@ from mocap2ctrl.samcon.rising import course_of, starts_of
 from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import Step, learning_walk
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
@@ -96,8 +97,11 @@ def refine(
         )
     walk, episode = walk[: len(reached.actions)], reached
     offsets = mean_offsets(sampler, walk, episode, pairs)
+    names = np.array([step.fragment for step in walk])
     averaged = {
-        name: averaged_fragment(sampler, graph.fragments[name], tasks[name], walk, episode, offsets[name])
+        name: averaged_fragment(
+            sampler, graph.fragments[name], episode.starts[names == name], episode.actions[names == name], offsets[name]
+        )
         for name in open_names
         if name in offsets
     }
@@ -184,13 +188,20 @@ def mean_offsets(
 
 
 def averaged_fragment(
-    sampler: Sampler, fragment: ControlFragment, task: Task, walk: Sequence[Step], episode: Episode, offset: Array
+    sampler: Sampler, fragment: ControlFragment, starts: Array, actions: Array, offset: Array
 ) -> ControlFragment:
-    """The fragment with the mean of its targets and of its simulated states, each seen from where it began."""
-    at = np.array([step.fragment == fragment.name for step in walk], dtype=bool)
-    starts, actions = episode.starts[at], episode.actions[at]
-    held = task.targets + (actions @ sampler.actions.hinges)[:, None]
-    done = sampler.rollouts.run(starts, held, task.steps_per_target, stride=task.steps_per_target)
+    """The fragment with targets moved by an offset (A,), and with the mean of its simulated states.
+
+    Args:
+        sampler: simulates.
+        fragment: what is performed.
+        starts: (N, K) states at its begins.
+        actions: (N, A) with which it is performed from there.
+        offset: (A,) that becomes part of the targets.
+    """
+    steps = round(fragment.frame_s / PD_TIME_STEP_S)
+    held = fragment.targets + (actions @ sampler.actions.hinges)[:, None]
+    done = sampler.rollouts.run(starts, held, steps, stride=steps)
     first, _ = snapshot_coordinates(starts, fragment.targets.shape[1])
     qpos = np.concatenate([first[:, None], done.qpos], axis=1)
     turn = rotations.yaw(-rotations.heading(qpos[:, 0, 3:7]))[:, None]
