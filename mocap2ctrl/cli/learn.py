@@ -22,6 +22,7 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o walk.json --relearn --overwrite   go on with what is learned
+  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4   bear harder pushes
   mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
@@ -44,6 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole(0, 1000),
         metavar="N",
         help="iterations of hardening against pushes after it, 0 to 1000 (default: 5)",
+    )
+    parser.add_argument(
+        "--push-for",
+        type=number(0.05, 1.0),
+        metavar="S",
+        help="how long hardening's pushes last, 0.05 to 1 (default: 0.2)",
     )
     parser.add_argument(
         "--samples",
@@ -155,9 +162,11 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     wanted = {"iterations": options.iterations, "samples": options.samples, "visits": options.visits}
     guided = replace(config.guided, **{k: v for k, v in wanted.items() if v is not None})
     guided = replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples))
-    if options.hardening is None:
-        return replace(config, guided=guided)
-    return replace(config, guided=guided, hardening=replace(config.hardening, iterations=options.hardening))
+    harder = {"iterations": options.hardening, "push_s": options.push_for}
+    hardening = replace(config.hardening, **{k: v for k, v in harder.items() if v is not None})
+    if guided.iterations == 0 and not (options.relearn and hardening.iterations):
+        raise ConfigError("--iterations 0: nothing would be learned; it is for --relearn with --hardening 1 or more")
+    return replace(config, guided=guided, hardening=hardening)
 
 
 def _graph(options: argparse.Namespace) -> ControlGraph:

@@ -57,6 +57,7 @@ class HardeningConfig:
         discount: γ a fragment.
         trace: λ of the generalised advantage estimation (Schulman et al. 2016).
         cost: weight of Eq. 20 beside the 1 for standing in the reward of a fragment.
+        push_s: how long a push lasts.
         push_n: largest magnitude of the pushes in the first update, newtons.
         fallen: share of the pushes that are to end in a fall; their magnitude is changed accordingly.
     """
@@ -73,6 +74,7 @@ class HardeningConfig:
     discount: float = 0.96
     trace: float = 0.93
     cost: float = 0.03
+    push_s: float = 0.2
     push_n: float = 250.0
     fallen: float = 0.2
 
@@ -141,7 +143,7 @@ class Hardening:
     def iterate(self, number: int, progress: Callable[[str, float], None] = lambda what, share: None) -> Iteration:
         """Changes the policies of `graph`, and tests them; `number` of all iterations."""
         config, rng = self.config, np.random.default_rng([self.seed, 2, number])
-        bodies = PushedBodies(self._sampler, self.graph, self._tasks(), config.bodies, self.push_n, rng)
+        bodies = PushedBodies(self._sampler, self.graph, self._tasks(), config.bodies, self.push_n, rng, config.push_s)
         critic = Critic(len(self._own), config.discount)
         policies = self._policies()
         momentum = np.zeros_like(policies)

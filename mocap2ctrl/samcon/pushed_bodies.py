@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.samcon.cost import WEIGHTS
-from mocap2ctrl.samcon.performance import PUSH_EVERY_S, PUSH_S
+from mocap2ctrl.samcon.performance import PUSH_EVERY_S
 from mocap2ctrl.samcon.sampling import FALLEN, Sampler, Task, standing
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.samcon.walks import Step, random_walk
@@ -49,7 +49,8 @@ class PushedBodies:
         snapshots: (N, K) where they are.
         features: (N, 18) s.
         fragment: (N,) number of the fragment that each is to do next, in the graph's order.
-        largest_n: pushes last 0.2 s, begin every 2 s, and have any direction, and magnitudes of up to this, all alike likely.
+        push_s: how long pushes last.
+        largest_n: pushes begin every 2 s, and have any direction, and magnitudes of up to this, all alike likely.
         pushes: how many have ended so far.
     """
 
@@ -61,6 +62,7 @@ class PushedBodies:
         count: int,
         largest_n: float,
         rng: np.random.Generator,
+        push_s: float,
     ) -> None:
         """Bodies at references of `graph`, with `tasks` of all its fragments; all is drawn from `rng`."""
         self._sampler, self._graph, self._rng = sampler, graph, rng
@@ -72,7 +74,7 @@ class PushedBodies:
         self._walks = [self._walk(number) for number in self.fragment]
         self.snapshots = self._starts[self.fragment]
         self.features = sampler.cost.ends(self.snapshots).features
-        self.largest_n, self.pushes = largest_n, 0
+        self.push_s, self.largest_n, self.pushes = push_s, largest_n, 0
         self._force = self._drawn(count)
         self._until_s = rng.uniform(0.0, PUSH_EVERY_S, count)
 
@@ -94,7 +96,7 @@ class PushedBodies:
         """
         force = rotations.rotate(rotations.yaw(-rotations.heading(self.snapshots[:, 4:8])), self._force)[:, :2] / UNIT_N
         lasts = (self._until_s <= 1e-9)[:, None]
-        left, soon = (self._until_s / PUSH_S + 1.0)[:, None], (1.0 - self._until_s / PUSH_EVERY_S)[:, None]
+        left, soon = (self._until_s / self.push_s + 1.0)[:, None], (1.0 - self._until_s / PUSH_EVERY_S)[:, None]
         parts = [np.where(lasts, force * left, 0.0), np.where(lasts, 0.0, force * soon)]
         lengths = [np.linalg.norm(part, axis=1, keepdims=True) for part in parts]
         until = np.maximum(self._until_s, 0.0)[:, None]
@@ -121,14 +123,14 @@ class PushedBodies:
     def _forces(self, group: npt.NDArray[np.int64], steps: int) -> Array:
         """(P, N, 3) on the bodies `group` in the steps of a fragment; their clocks go on."""
         until = self._until_s[group, None] - np.arange(steps) * PD_TIME_STEP_S
-        on = (until <= 1e-9) & (until > 1e-9 - PUSH_S)
+        on = (until <= 1e-9) & (until > 1e-9 - self.push_s)
         forces = np.where(on[..., None], self._force[group, None], 0.0)
         self._until_s[group] -= steps * PD_TIME_STEP_S
         return forces
 
     def _go_on(self) -> None:
         """Everyone's next fragment, and the next push of those whose push has ended."""
-        over = self._until_s <= 1e-9 - PUSH_S
+        over = self._until_s <= 1e-9 - self.push_s
         self.pushes += int(over.sum())
         self._force[over] = self._drawn(int(over.sum()))
         self._until_s[over] += PUSH_EVERY_S

@@ -219,3 +219,25 @@ def test_time_left_and_what_is_gone_on_with(
     with LearningDisplay() as display:
         display.progress(Progress("sampling", 0.5, 3, 5, done[:2], hardening=2))
     assert "going on after iteration 2 of 5; best so far: iteration 1, 20 s" in capsys.readouterr().err
+
+
+@needs_clips
+def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[LearnConfig] = []
+
+    def config(options: argparse.Namespace) -> LearnConfig:
+        seen.append(tiny(options))
+        return seen[-1]
+
+    monkeypatch.setattr(learn, "_config", config)
+    path, output = tmp_path / "graph.json", tmp_path / "learned.json"
+    write_graph(graph, path)
+    words = ("learn", path, "-o", output, "--iterations", 0)
+    run(*words).refused("--iterations 0: nothing would be learned")
+    run(*words, "--relearn", "--hardening", 0).refused("--iterations 0: nothing would be learned")
+    assert run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4).code == 0
+    assert (seen[-1].guided.iterations, seen[-1].hardening.iterations, seen[-1].hardening.push_s) == (0, 1, 0.4)
+    done = read_graph(output)
+    for name, fragment in graph.fragments.items():
+        np.testing.assert_array_equal(done.fragments[name].targets, fragment.targets)
+    assert any((f.policy.gain != 0.0).any() for f in done.fragments.values() if f.policy)

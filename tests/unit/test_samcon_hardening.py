@@ -66,7 +66,7 @@ def test_the_fallen_take_the_states_of_those_who_stand_and_pushes_are_as_told(
     with PdRollouts(character) as rollouts:
         sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
-        bodies = PushedBodies(sampler, graph, tasks, 40, 200.0, np.random.default_rng(3))
+        bodies = PushedBodies(sampler, graph, tasks, 40, 200.0, np.random.default_rng(3), 0.2)
         falls = 0
         for _ in range(25):
             done = bodies.advance(np.zeros((40, 11)))
@@ -85,13 +85,32 @@ def test_what_is_seen_of_a_push_turns_with_the_body(graph: ControlGraph, charact
     with PdRollouts(character) as rollouts:
         sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
-        bodies = PushedBodies(sampler, graph, tasks, 10, 200.0, np.random.default_rng(4))
+        bodies = PushedBodies(sampler, graph, tasks, 10, 200.0, np.random.default_rng(4), 0.2)
         before = bodies.seen_pushes()
         quarter = rotations.yaw(np.full(10, 0.5 * np.pi))
         bodies.snapshots[:, 4:8] = rotations.multiply(quarter, bodies.snapshots[:, 4:8])
         after = bodies.seen_pushes()
         np.testing.assert_allclose(after[:, 3], before[:, 4], atol=1e-12)
         np.testing.assert_allclose(after[:, 4], -before[:, 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("push_s", [0.2, 0.4])
+def test_pushes_last_as_long_as_they_should(graph: ControlGraph, character: Character, push_s: float) -> None:
+    with PdRollouts(character) as rollouts:
+        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
+        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        bodies = PushedBodies(sampler, graph, tasks, 8, 150.0, np.random.default_rng(6), push_s)
+        bodies._until_s[:] = np.linspace(0.1, 1.5, 8)
+        forces = np.concatenate([bodies._forces(np.arange(8), 5) for _ in range(80)], axis=1)
+        on = np.any(forces != 0.0, axis=2)
+        np.testing.assert_allclose(on.sum(axis=1) * PD_TIME_STEP_S, push_s, atol=1e-9)
+        np.testing.assert_allclose(
+            np.argmax(on, axis=1) * PD_TIME_STEP_S, np.linspace(0.1, 1.5, 8), atol=PD_TIME_STEP_S
+        )
+        np.testing.assert_allclose(bodies._until_s, np.linspace(0.1, 1.5, 8) - 2.0, atol=1e-9)
+        assert bodies.pushes == 0
+        bodies._go_on()
+        assert bodies.pushes == np.count_nonzero(np.linspace(0.1, 1.5, 8) - 2.0 <= 1e-9 - push_s)
 
 
 def test_a_push_moves_the_body_as_its_impulse_says(graph: ControlGraph, character: Character):
@@ -101,7 +120,7 @@ def test_a_push_moves_the_body_as_its_impulse_says(graph: ControlGraph, characte
     with PdRollouts(character) as rollouts:
         sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
         tasks = {name: task_of(high.fragments[name], sampler.cost, sampler.actions, 0.0)}
-        bodies = PushedBodies(sampler, high, tasks, 6, 150.0, np.random.default_rng(5))
+        bodies = PushedBodies(sampler, high, tasks, 6, 150.0, np.random.default_rng(5), 0.2)
         bodies._until_s[:] = 0.0
         bodies.snapshots[:, 3] += 50.0
         force = bodies._forces(np.arange(6), tasks[name].steps)
