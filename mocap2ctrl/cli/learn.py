@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE.json", type=given, required=True, help="the learned graph")
     parser.add_argument(
-        "--iterations", type=whole(1, 1000), metavar="N", help="of guided learning, 1 to 1000 (default: 10)"
+        "--iterations",
+        type=whole(0, 1000),
+        metavar="N",
+        help="of guided learning, 1 to 1000, or 0 with --relearn (default: 10)",
     )
     parser.add_argument(
         "--hardening",
