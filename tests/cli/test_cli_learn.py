@@ -94,7 +94,7 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
         (("graph.json", "-o", "graph.json", "--relearn"), "exists already; use --overwrite"),
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
-        (("graph.json", "-o", "walk.json", "--iterations", "0"), "allowed is a whole number from 1"),
+        (("graph.json", "-o", "walk.json", "--iterations", "0"), "--iterations 0: nothing would be learned"),
         (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "see export-graph --rising"),
     ],
 )
