@@ -226,7 +226,8 @@ def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypa
     seen: list[LearnConfig] = []
 
     def config(options: argparse.Namespace) -> LearnConfig:
-        seen.append(tiny(options))
+        small = tiny(options)
+        seen.append(replace(small, hardening=replace(small.hardening, updates=2, actions=120)))
         return seen[-1]
 
     monkeypatch.setattr(learn, "_config", config)
