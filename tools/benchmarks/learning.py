@@ -112,7 +112,8 @@ def pushes(options: argparse.Namespace) -> Iterator[Row]:
                 _learned(name, CASES[name], seed, threads, options.quick)
             graph = read_graph(output)
             yield from _pushed(name, graph, seed, threads)
-            harder, core_s = _hardened(graph, output.with_stem(f"{output.stem}-hard"), seed, threads)
+            hard = replace(HARD, iterations=1, updates=5) if options.quick else HARD
+            harder, core_s = _hardened(graph, output.with_stem(f"{output.stem}-hard"), hard, seed, threads)
             if core_s:
                 yield Row(f"{name}, hardened | all | learning", "mujoco", core_s / 60.0, "core-min", seed)
             yield from _pushed(f"{name}, hardened", harder, seed, threads)
@@ -125,12 +126,14 @@ def _pushed(name: str, graph: ControlGraph, seed: int, threads: int) -> Iterator
             yield Row(f"{name} | {limit:.0%} | {side}", "mujoco", getattr(found, f"{side}_n"), "N", seed)
 
 
-def _hardened(graph: ControlGraph, output: Path, seed: int, threads: int) -> tuple[ControlGraph, float]:
+def _hardened(
+    graph: ControlGraph, output: Path, hardening: HardeningConfig, seed: int, threads: int
+) -> tuple[ControlGraph, float]:
     """A learned graph that is hardened further, and the processor seconds of that; 0 if it was done before."""
     begun = output.with_suffix(".learning").is_dir()
     if output.is_file() and not begun:
         return read_graph(output), 0.0
-    config = LearnConfig(seed=seed, relearn=True, hardening=HARD)
+    config = LearnConfig(seed=seed, relearn=True, hardening=hardening)
     config = replace(config, guided=replace(config.guided, iterations=0))
     learned = learn(
         graph, output, config, threads=threads, resume=begun, overwrite=True,
