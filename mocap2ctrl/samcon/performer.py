@@ -20,8 +20,8 @@ from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.types import Array
 
-FALLEN_RAD = 2.0
-"""Length of an action vector by which a fall is told (§6.2: a fixed threshold)."""
+FALLEN_RAD = 4.0
+"""Length of an action vector by which a fall is told (§6.2: a fixed threshold). Hardened policies that bear a push ask for up to 4."""
 RAGDOLL = "ragdoll"
 """What a character does between a fall and rising, in place of a fragment's name."""
 PATIENCE = 20
