@@ -149,7 +149,7 @@ def lying(name: str, body: Character, lift: float, offset: float | None = None) 
 
 def fallen(body: Character, *, rising: bool) -> ControlGraph:
     """A ring whose second fragment's policy gives up, and a rising skill that begins with lifted arms."""
-    pieces = [lying("lie/0", body, 0.0, 0.0), lying("lie/1", body, 0.0, 1.0)]
+    pieces = [lying("lie/0", body, 0.0, 0.0), lying("lie/1", body, 0.0, 1.4)]
     after = {"lie/0": ("lie/1",), "lie/1": ("lie/0",)}
     if rising:
         pieces += [lying("rise/0", body, 1.4), lying("rise/1", body, 1.4)]
@@ -158,7 +158,7 @@ def fallen(body: Character, *, rising: bool) -> ControlGraph:
 
 
 def test_who_falls_lies_down_and_rises(body: Character) -> None:
-    """An action of 11 radians in norm 3.3 is a fall; the ragdoll takes the rising skill's pose, and then it is performed."""
+    """An action of 11 numbers of 1.4 rad is a fall; the ragdoll takes the rising skill's pose, and then it is performed."""
     graph = fallen(body, rising=True)
     (done,) = run_graph(graph, body, [PathPlanner(graph, ["lie"])], 3.0)
     names = [entry.fragment for entry in done.performed]
