@@ -21,7 +21,7 @@ from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.types import Array
 
 FALLEN_RAD = 4.0
-"""Length of an action by which a fall is told (§6.2: a fixed threshold). Hardened policies that bear a push ask for nearly as much."""
+"""Length of an action by which a fall is told (§6.2: a fixed threshold). Hardened policies that bear a push ask for almost that."""
 RAGDOLL = "ragdoll"
 """What a character does between a fall and rising, in place of a fragment's name."""
 PATIENCE = 20

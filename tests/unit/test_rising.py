@@ -144,7 +144,7 @@ def test_a_walk_begins_anew_with_several_starts(character: Character) -> None:
 
 def test_who_does_not_come_to_lie_tries_the_next_pose(character: Character) -> None:
     """Neither skill begins as a body can lie: half-way up, one towards the face, one towards the back."""
-    giving_up = replace(NOTHING, offset=np.ones(11))
+    giving_up = replace(NOTHING, offset=np.full(11, 1.4))
     pieces = [held("stand/0", character, FACE_DOWN, 0.15, giving_up)]
     for name, lean in (("front", 0.9), ("back", -0.9)):
         pieces.append(held(f"{name}/0", character, rotations.about_axis((0.0, 1.0, 0.0), lean), 0.2))
