@@ -44,7 +44,7 @@ def graph(body: Character) -> ControlGraph:
         name: FeedbackPolicy(rng.normal(0, 0.012, (11, 18)), rng.normal(0, 0.02, 11), np.full(11, 0.01))
         for name in made.fragments
     }
-    policies["walk/9"] = replace(policies["walk/9"], offset=np.ones(11))
+    policies["walk/9"] = replace(policies["walk/9"], offset=np.full(11, 1.4))
     return replace(made, fragments={n: replace(f, policy=policies[n]) for n, f in made.fragments.items()})
 
 
