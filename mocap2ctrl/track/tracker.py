@@ -299,12 +299,14 @@ class _Search:
 
         Narrow priors have the more to gain, their normaliser, and the more to lose. They may settle what silhouettes leave open,
         not overrule them: one under which the outline is lost, such as an arm that is raised where the prior knows none, is out.
+        `fit` itself, under the first prior, is one to choose: from soft outlines a descent may not find back to short flights.
         """
         if len(priors) == 1:
             return fit, priors[0]
         self._tell(0.98, "choosing a prior")
         evidences = [replace(self._evidence, prior=pose_gaussian(prior)) for prior in priors]
         fits = list(self._executor.map(lambda e: descend(e, fit.path, fit.body, FINE[1:], fit_body=True), evidences))
+        fits[0] = min([fit, fits[0]], key=lambda found: found.energy)
         scale = self._evidence.weights.prior * len(self._evidence.seen)
         most = (1.0 + OUTLINE_LOST) * fits[0].parts["outline"]
         costs = [

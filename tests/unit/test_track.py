@@ -336,6 +336,9 @@ def test_a_narrow_prior_does_not_overrule_the_silhouettes(character: Character, 
         saved = Checkpoint(None, b"")
         search = _Search(evidence, silhouettes, character, priors[0], TINY, saved, executor, lambda share, what: None)
         found, chosen = search.with_best_prior(fit, priors)
+        unrivalled = replace(fit, energy=found.energy - 1e6)
+        kept, _ = search.with_best_prior(unrivalled, priors)
+    assert kept is unrivalled
     assert chosen is priors[0]
     names = [point.name for point in character.evaluation_points]
     places = joints(character, found.path)
