@@ -119,4 +119,21 @@ def double_pointer_at(typingctx: Any, slot: Any) -> Any:
     return types.CPointer(types.float64)(types.int64), codegen  # type: ignore[attr-defined]
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def add_scaled_8(typingctx: Any, target: Any, factor: Any, source: Any) -> Any:
+    """Adds `factor` times 8 doubles to 8 others, as one vector; both arguments are addresses (int64), see `ndarray.ctypes`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        eight = ir.VectorType(ir.DoubleType(), 8)
+        into, source = (builder.inttoptr(arg, eight.as_pointer()) for arg in (args[0], args[2]))
+        factors = ir.Constant(eight, ir.Undefined)
+        for lane in range(8):
+            factors = builder.insert_element(factors, args[1], ir.Constant(ir.IntType(32), lane))
+        product = builder.fmul(factors, builder.load(source, align=8))
+        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.float64, types.int64), codegen
+
+
 carray = numba.carray

@@ -97,20 +97,25 @@ def _sums(tree, body, root_position, root_orientation, angles, segment, local, s
     frames = empty_frames(tree)
     row = np.empty((8, size))
     columns = np.empty(size, np.int64)
-    growth = np.empty((4, 3))
     point = np.empty(3)
+    used = 0
     for t in range(count):
         pose_frames(frames, tree, body, root_position[t], root_orientation[t], angles[t])
         for n in range(len(segment)):
-            point_world(point, growth, frames, tree, body, segment[n], local[n])
-            for k in range(sums):
-                ground[k, t] += shares[k, n] * point[:2]
-            if derivatives:
+            point_world(point, frames, tree, body, segment[n], local[n])
+            if derivatives and (n == 0 or segment[n] != segment[n - 1]):
                 used = wrench_map(row, columns, frames, tree, body, segment[n])
+            for k in range(sums):
+                share = shares[k, n]
+                if share == 0.0:
+                    continue
+                ground[k, t, 0] += share * point[0]
+                ground[k, t, 1] += share * point[1]
+                if not derivatives:
+                    continue
                 for c in range(used):
                     x = row[0, c] - point[1] * row[5, c] + point[2] * row[4, c] + point[0] * row[6, c]
                     y = row[1, c] - point[2] * row[3, c] + point[0] * row[5, c] + point[1] * row[6, c]
-                    for k in range(sums):
-                        slopes[k, t, 0, columns[c]] += shares[k, n] * x
-                        slopes[k, t, 1, columns[c]] += shares[k, n] * y
+                    slopes[k, t, 0, columns[c]] += share * x
+                    slopes[k, t, 1, columns[c]] += share * y
     return ground, slopes

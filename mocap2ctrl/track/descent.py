@@ -93,7 +93,7 @@ def _descend_level(
     damping = FIRST_DAMPING
     for _ in range(level.steps):
         belief = belief_at(evidence, path, body)
-        here = equations(evidence, path, body, belief, level.tau_m, level.pixel_step)
+        here = equations(evidence, path, body, belief, level.tau_m, level.pixel_step, fit_body=fit_body)
         for _ in range(TRIES):
             moves, growth = _step(here, damping, frozen, fit_body)
             there = path.moved(moves), np.clip(body + growth, SMALLEST_FACTOR, LARGEST_FACTOR)

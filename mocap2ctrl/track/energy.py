@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mocap2ctrl.compiled import njit
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.track.balance import lean_of, place_between
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, softness_px
@@ -59,7 +60,8 @@ class Equations:
 
     Attributes:
         parts: the energy's terms by name.
-        derivatives: whether gradient and matrix are wanted; they stay zero otherwise.
+        derivatives: whether gradient and matrix are wanted; they have no frames otherwise.
+        fit_body: whether the body's part of them is wanted; it is not complete otherwise.
         gradient, body: (T, D) of the coordinates and (4,) of the body's factors.
         within, next, second: (T, D, D) blocks on the diagonal, (T - 1, D, D) to the next frame, (D,) diagonal to the one after.
         border, corner: (T, D, 4) and (4, 4) blocks of the body's factors.
@@ -67,6 +69,7 @@ class Equations:
 
     parts: dict[str, float]
     derivatives: bool
+    fit_body: bool
     gradient: Array
     body: Array
     within: Array
@@ -89,6 +92,7 @@ def equations(
     tau_m: float,
     pixel_step: int,
     derivatives: bool = True,
+    fit_body: bool = True,
 ) -> Equations:
     """All terms at `path`.
 
@@ -100,8 +104,9 @@ def equations(
         tau_m: softness of outlines, one of `SOFTNESS_M`.
         pixel_step: only every so manieth pixel is looked at.
         derivatives: whether gradient and matrix are wanted.
+        fit_body: whether those of the body's factors are wanted too.
     """
-    result = _outline(evidence, path, body, tau_m, pixel_step, derivatives)
+    result = _outline(evidence, path, body, tau_m, pixel_step, derivatives, fit_body)
     _prior(evidence, path, result)
     _limits(evidence, path, result)
     _proportions(evidence, body, result)
@@ -116,7 +121,7 @@ def equations(
 
 
 def _outline(
-    evidence: Evidence, path: Path, body: Array, tau_m: float, pixel_step: int, derivatives: bool
+    evidence: Evidence, path: Path, body: Array, tau_m: float, pixel_step: int, derivatives: bool, fit_body: bool
 ) -> Equations:
     """Squared differences of soft masks, as many as there are independent pieces of outline."""
     count, size = path.frames, ROOT + path.angles.shape[1]
@@ -126,16 +131,20 @@ def _outline(
         *(evidence.tree, evidence.view, body, *path, evidence.shifts, evidence.soft[tau_m], evidence.seen),
         *(tau, pixel_step, derivatives),
     )
+    on_body, corner = factor * gradient[:, size:].sum(axis=0), factor * matrix[:, size:, size:].sum(axis=0)
+    gradient *= factor
+    matrix *= factor
     return Equations(
         parts={"outline": factor * float(energy.sum())},
         derivatives=derivatives,
-        gradient=factor * gradient[:, :size],
-        body=factor * gradient[:, size:].sum(axis=0),
-        within=factor * matrix[:, :size, :size],
-        next=np.zeros((max(count - 1, 0), size, size)),
+        fit_body=fit_body,
+        gradient=gradient[:, :size],
+        body=on_body,
+        within=matrix[:, :size, :size],
+        next=np.zeros((max(count - 1, 0) if derivatives else 0, size, size)),
         second=np.zeros(size),
-        border=factor * matrix[:, :size, size:],
-        corner=factor * matrix[:, size:, size:].sum(axis=0),
+        border=matrix[:, :size, size:],
+        corner=corner,
     )
 
 
@@ -148,7 +157,17 @@ def _prior(evidence: Evidence, path: Path, result: Equations) -> None:
     energy, gradient, matrix = evidence.prior.equations(path.root_orientation, path.angles)
     result.parts["prior"] = factor * float(energy.sum())
     result.gradient[:, 3:] += factor * gradient
-    result.within[:, 3:, 3:] += factor * matrix
+    _add_scaled(result.within, factor, matrix)
+
+
+@njit
+def _add_scaled(within, factor, matrix):  # type: ignore[no-untyped-def]
+    """Adds `factor` times (T, D - 3, D - 3), without those of the root's position, to (T, D, D)."""
+    count, size, _ = matrix.shape
+    for t in range(count):
+        for i in range(size):
+            for j in range(size):
+                within[t, 3 + i, 3 + j] += factor * matrix[t, i, j]
 
 
 def _limits(evidence: Evidence, path: Path, result: Equations) -> None:
@@ -156,9 +175,9 @@ def _limits(evidence: Evidence, path: Path, result: Equations) -> None:
     tree, sigma = evidence.tree, evidence.weights.limit
     beyond = np.minimum(path.angles - tree.lower, 0) + np.maximum(path.angles - tree.upper, 0)
     result.parts["limits"] = 0.5 * float(np.sum((beyond / sigma) ** 2))
-    result.gradient[:, ROOT:] += beyond / sigma**2
-    index = np.arange(ROOT, result.gradient.shape[1])
-    result.within[:, index, index] += (beyond != 0) / sigma**2
+    if result.derivatives:
+        result.gradient[:, ROOT:] += beyond / sigma**2
+        _diagonal(result.within)[:, ROOT:] += (beyond != 0) / sigma**2
 
 
 def _proportions(evidence: Evidence, body: Array, result: Equations) -> None:
@@ -172,7 +191,7 @@ def _proportions(evidence: Evidence, body: Array, result: Equations) -> None:
 
 def _smoothness(evidence: Evidence, path: Path, result: Equations) -> None:
     """Small accelerations of root and joints."""
-    w, count, size = evidence.weights, *result.gradient.shape
+    w, count, size = evidence.weights, path.frames, result.gradient.shape[1]
     result.parts["smooth"] = 0.0
     if count < 3:
         return
@@ -185,14 +204,21 @@ def _smoothness(evidence: Evidence, path: Path, result: Equations) -> None:
     residual = np.concatenate(second, axis=1)
     pulled = precision * residual
     result.parts["smooth"] = 0.5 * float(np.sum(pulled * residual))
-    index = np.arange(size)
+    if not result.derivatives:
+        return
+    within, following = _diagonal(result.within), _diagonal(result.next)
     for shift, factor in enumerate((1.0, -2.0, 1.0)):
         rows = slice(shift, count - 2 + shift)
         result.gradient[rows] += factor * pulled
-        result.within[rows, index, index] += factor**2 * precision
-    result.next[: count - 2, index, index] -= 2.0 * precision
-    result.next[1:, index, index] -= 2.0 * precision
+        within[rows] += factor**2 * precision
+    following[: count - 2] -= 2.0 * precision
+    following[1:] -= 2.0 * precision
     result.second += precision
+
+
+def _diagonal(blocks: Array) -> Array:
+    """(T, D) the diagonals of (T, D, D), to be changed in place."""
+    return np.asarray(np.einsum("tii->ti", blocks))
 
 
 def _feet(evidence: Evidence, path: Path, body: Array, belief: Belief, result: Equations) -> None:
@@ -251,18 +277,20 @@ def _add_slips(result: Equations, sticking: Array, slip: Array, jacobian: Array)
     """Adds springs of stiffness (T - 1, N) between a point's places (T, N, 2) in neighbouring frames."""
     size = result.gradient.shape[1]
     before, after = jacobian[:-1, ..., :size], jacobian[1:, ..., :size]
-    grown = jacobian[1:, ..., size:] - jacobian[:-1, ..., size:]
     pulled = sticking[..., None] * slip
-    stiff_before, stiff_after, stiff_grown = (sticking[..., None, None] * part for part in (before, after, grown))
+    stiff_before, stiff_after = (sticking[..., None, None] * part for part in (before, after))
     result.gradient[1:] += np.einsum("tni,tnid->td", pulled, after)
     result.gradient[:-1] -= np.einsum("tni,tnid->td", pulled, before)
-    result.body += np.einsum("tni,tnig->g", pulled, grown)
     result.within[1:] += _products(stiff_after, after)
     result.within[:-1] += _products(stiff_before, before)
     result.next -= _products(stiff_before, after)
-    result.border[1:] += _products(stiff_after, grown)
-    result.border[:-1] -= _products(stiff_before, grown)
-    result.corner += _products(stiff_grown, grown).sum(axis=0)
+    if result.fit_body:
+        grown = jacobian[1:, ..., size:] - jacobian[:-1, ..., size:]
+        stiff_grown = sticking[..., None, None] * grown
+        result.body += np.einsum("tni,tnig->g", pulled, grown)
+        result.border[1:] += _products(stiff_after, grown)
+        result.border[:-1] -= _products(stiff_before, grown)
+        result.corner += _products(stiff_grown, grown).sum(axis=0)
 
 
 def _products(a: Array, b: Array) -> Array:
@@ -308,7 +336,8 @@ def _travel(evidence: Evidence, path: Path, belief: Belief, result: Equations) -
 def _facing(evidence: Evidence, path: Path, result: Equations) -> None:
     """A body that faces where it goes: walking sideways or backwards is possible, but has to be seen."""
     velocity = np.diff(path.root_position[:, :2], axis=0) * evidence.fps
-    forward = rotations.rotate(path.root_orientation[:-1], np.array([1.0, 0.0, 0.0]))[:, :2]
+    w, x, y, z = path.root_orientation[:-1].T
+    forward = np.column_stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z)])
     length = np.linalg.norm(forward, axis=1, keepdims=True)
     forward = np.where(length > LEAST_FORWARD, forward / np.maximum(length, LEAST_FORWARD), 0.0)
     left = np.column_stack([-forward[:, 1], forward[:, 0]])
@@ -327,25 +356,43 @@ def _add_velocity(
 
     They grow with the root's velocity along `along` (T - 1, 2), and by `by_turn` (T - 1,) with its turn about the vertical.
     """
-    fps = evidence.fps
     squared = (residual / sigma) ** 2
     result.parts[name] += 0.5 * float(np.sum(np.log1p(squared)))
-    if not result.derivatives:
-        return
-    precision = 1.0 / (sigma**2 * (1.0 + squared))
-    before = np.zeros((len(residual), result.gradient.shape[1]))
-    after = np.zeros_like(before)
-    before[:, :2], after[:, :2], before[:, TURN] = -fps * along, fps * along, by_turn
-    pulled = precision * residual
-    result.gradient[:-1] += pulled[:, None] * before
-    result.gradient[1:] += pulled[:, None] * after
-    few = np.array([0, 1, TURN])
-    a, b = before[:, few], after[:, few]
-    stiff = precision[:, None, None]
-    grid = np.ix_(few, few)
-    result.within[:-1][:, grid[0], grid[1]] += stiff * a[:, :, None] * a[:, None, :]
-    result.within[1:][:, grid[0], grid[1]] += stiff * b[:, :, None] * b[:, None, :]
-    result.next[:, grid[0], grid[1]] += stiff * a[:, :, None] * b[:, None, :]
+    if result.derivatives:
+        precision = 1.0 / (sigma**2 * (1.0 + squared))
+        _add_springs(
+            *(
+                result.gradient,
+                result.within,
+                result.next,
+                precision,
+                precision * residual,
+                evidence.fps * along,
+                by_turn,
+            )
+        )
+
+
+@njit
+def _add_springs(gradient, within, following, stiffness, pulled, along, by_turn):  # type: ignore[no-untyped-def]
+    """Adds springs between neighbouring frames, of (T - 1,) stiffnesses and pulls, to the arrays of `Equations`.
+
+    A spring's length grows with the later root's way along `along` (T - 1, 2), with the earlier one's against it, and by
+    `by_turn` (T - 1,) with the earlier one's turn about the vertical.
+    """
+    few = (0, 1, TURN)
+    before, after = np.empty(3), np.zeros(3)
+    for end in range(2):  # at the earlier frames first
+        for t in range(len(stiffness)):
+            before[0], before[1], before[2] = -along[t, 0], -along[t, 1], by_turn[t]
+            after[0], after[1] = along[t, 0], along[t, 1]
+            own = after if end else before
+            for i in range(3):
+                gradient[t + end, few[i]] += pulled[t] * own[i]
+                for j in range(3):
+                    within[t + end, few[i], few[j]] += stiffness[t] * own[i] * own[j]
+                    if end:
+                        following[t, few[i], few[j]] += stiffness[t] * before[i] * after[j]
 
 
 def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -> None:

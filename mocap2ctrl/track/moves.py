@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ SPLITS = 5
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
 SETTLE = (Level(FAR, 2, 4), Level(MIDDLE, 2, 6))
+"""Its last level is that of `energy_of`, so that energies before and after can be compared."""
 
 
 class Move(NamedTuple):
@@ -40,6 +42,14 @@ class Move(NamedTuple):
     begin: int
     end: int
     changed: Path
+
+
+class Part(NamedTuple):
+    """Frames that are settled after a move, `begin` up to `end`, by the digest of their poses: what settles alike is equal."""
+
+    begin: int
+    end: int
+    poses: bytes
 
 
 def exchanged(path: Path, begin: int, end: int, hinges: np.ndarray, sides: Sides) -> Move:
@@ -73,7 +83,7 @@ def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, 
     next minimum (covariance scaled sampling, Sminchisescu and Triggs 2001).
     """
     window, part = evidence.window(begin, end), fit.path.part(begin, end)
-    here = equations(window, part, fit.body, belief_at(window, part, fit.body), MIDDLE, 2)
+    here = equations(window, part, fit.body, belief_at(window, part, fit.body), MIDDLE, 2, fit_body=False)
     step = scale * random_step(here, seams(begin, end, len(evidence.seen)), rng)
     moved = part.moved(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
     return Move(begin, end, joined(fit.path.part(0, begin), moved, fit.path.part(end, fit.path.frames)))
@@ -132,18 +142,42 @@ def random_move(
     return exchanged(fit.path, begin, end, hinges, sides)
 
 
-def improved(evidence: Evidence, fit: Fitted, moves: Sequence[Move], executor: Executor) -> Fitted | None:
-    """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays."""
-    tried = list(executor.map(lambda move: _tried(evidence, fit, move), moves))
-    gain, path = max(tried, key=lambda result: result[0])
-    return Fitted(path, fit.body, fit.energy - gain, fit.parts) if gain > LEAST_GAIN else None
+def improved(
+    evidence: Evidence, fit: Fitted, moves: Sequence[Move], executor: Executor, known: dict[Part, Fitted] | None = None
+) -> Fitted | None:
+    """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays.
+
+    Args:
+        evidence: of all frames.
+        fit: the best so far.
+        moves: to be tried.
+        executor: of threads.
+        known: what the last round of such moves has settled, of the same evidence and body; replaced by what this one has. A
+            move changes some frames of a track, and most moves after it are what they were before it.
+    """
+    parts = [_part(move, len(evidence.seen)) for move in moves]
+    known = {} if known is None else known
+    new = {part: move.changed for part, move in zip(parts, moves, strict=True) if part not in known}
+    settled = executor.map(lambda part: _settled(evidence, new[part], fit.body, part), new)
+    found = {part: known[part] for part in parts if part in known} | dict(zip(new, settled, strict=True))
+    known.clear()
+    known.update(found)
+    spans = {(part.begin, part.end) for part in parts}
+    energies = executor.map(lambda span: energy_of(evidence.window(*span), fit.path.part(*span), fit.body), spans)
+    before = dict(zip(spans, energies, strict=True))
+    gain, part = max(((before[p.begin, p.end] - found[p].energy, p) for p in parts), key=lambda result: result[0])
+    if not gain > LEAST_GAIN:
+        return None
+    path = joined(fit.path.part(0, part.begin), found[part].path, fit.path.part(part.end, fit.path.frames))
+    return Fitted(path, fit.body, fit.energy - gain, fit.parts)
 
 
-def _tried(evidence: Evidence, fit: Fitted, move: Move) -> tuple[float, Path]:
-    total = len(evidence.seen)
+def _part(move: Move, total: int) -> Part:
     begin, end = max(0, move.begin - MARGIN), min(total, move.end + MARGIN)
-    window = evidence.window(begin, end)
-    settled = descend(window, move.changed.part(begin, end), fit.body, SETTLE, frozen=seams(begin, end, total))
-    path = joined(fit.path.part(0, begin), settled.path, fit.path.part(end, total))
-    before, after = (energy_of(window, p.part(begin, end), fit.body) for p in (fit.path, path))
-    return before - after, path
+    poses = sha256(b"".join(array.tobytes() for array in move.changed.part(begin, end)))
+    return Part(begin, end, poses.digest())
+
+
+def _settled(evidence: Evidence, path: Path, body: Array, part: Part) -> Fitted:
+    window, frozen = evidence.window(part.begin, part.end), seams(part.begin, part.end, len(evidence.seen))
+    return descend(window, path.part(part.begin, part.end), body, SETTLE, frozen=frozen)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mocap2ctrl.compiled import njit
+from mocap2ctrl.compiled import add_scaled_8, njit
 from mocap2ctrl.track.tree import body_rows, empty_frames, hinge_row, point_world, pose_frames, root_rows
 from mocap2ctrl.types import Array
 
@@ -27,6 +27,9 @@ NEAREST_M, BEHIND = 0.2, 1e6
 
 TINY = 1e-12
 
+LANES = 4
+"""Pixels of a row that are drawn at once: the loop over so many has no branch, and compiles to vectors."""
+
 
 def softened(distances: Array, tau: float) -> Array:
     """(T, H, W) soft masks of signed distances."""
@@ -34,19 +37,23 @@ def softened(distances: Array, tau: float) -> Array:
 
 
 class Picture(NamedTuple):
-    """A body's image in one frame: working memory.
+    """A body's image in one frame: working memory. Only each `step`-th pixel of each `step`-th row is there.
 
     Attributes:
-        ends, growth: (C, 2, 3) world ends of the capsules, (C, 2, 4, 3) how they change with the body's factors.
+        ends: (C, 2, 3) world ends of the capsules.
         circle, depth: (C, 2, 3) the ends' images, x, y and radius in pixels; (C, 2) their depths, metres.
+        taper: (C, 4) of `_write_taper`.
+        across: (W,) the columns' places, pixels; more than the image has, to a multiple of `LANES`.
         nearest, capsule: (H, W) signed distance of each pixel from the outline, pixels, and the capsule it is nearest to.
-        pulls, stiffness: (S, 8) and (S, 8, 8) sums of forces on segments, and of their products, as `wrench_map` takes them.
+        pulls, stiffness: (S, 8) and (S, 8, 8) sums of forces on segments, and of their products, as `wrench_map` takes them;
+            of the products only the lower triangles count.
     """
 
     ends: Array
-    growth: Array
     circle: Array
     depth: Array
+    taper: Array
+    across: Array
     nearest: Array
     capsule: np.ndarray
     pulls: Array
@@ -54,14 +61,17 @@ class Picture(NamedTuple):
 
 
 @njit
-def _empty_picture(capsules, segments, height, width):  # type: ignore[no-untyped-def]
+def _empty_picture(capsules, segments, height, width, step):  # type: ignore[no-untyped-def]
+    rows, columns = (height + step - 1) // step, (width + step - 1) // step
+    columns = (columns + LANES - 1) // LANES * LANES
     return Picture(
         np.empty((capsules, 2, 3)),
-        np.empty((capsules, 2, 4, 3)),
         np.empty((capsules, 2, 3)),
         np.empty((capsules, 2)),
-        np.empty((height, width)),
-        np.zeros((height, width), np.int64),
+        np.empty((capsules, 4)),
+        np.arange(columns) * float(step),
+        np.empty((rows, columns)),
+        np.zeros((rows, columns), np.int64),
         np.empty((segments, 8)),
         np.empty((segments, 8, 8)),
     )
@@ -86,15 +96,16 @@ def outline_equations(  # type: ignore[no-untyped-def]
 
     Returns:
         Energies (T,), gradients (T, D + 4) and matrices (T, D + 4, D + 4) of half the sum of squared differences, with
-        respect to the coordinates and the body's factors.
+        respect to the coordinates and the body's factors; of no frames without derivatives.
     """
     count, (_, height, width) = len(root_position), soft.shape
     size = 6 + len(tree.axis) + 4
     energy = np.zeros(count)
-    gradient = np.zeros((count, size))
-    matrix = np.zeros((count, size, size))
+    wanted = count if derivatives else 0
+    gradient = np.zeros((wanted, size))
+    matrix = np.zeros((wanted, size, size))
     frames = empty_frames(tree)
-    picture = _empty_picture(len(view.radii), len(tree.parent), height, width)
+    picture = _empty_picture(len(view.radii), len(tree.parent), height, width, step)
     for t in range(count):
         if not seen[t]:
             continue
@@ -104,7 +115,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
             continue
         picture.nearest[:] = REACH * tau
         for c in range(len(view.radii)):
-            _draw_distance(picture, c, REACH * tau, step)
+            _draw_distance(picture, c, REACH * tau, height, width, step)
         picture.pulls[:] = 0.0
         picture.stiffness[:] = 0.0
         energy[t] = _compare(picture, view, body, soft[t if len(soft) > 1 else 0], tau, step, derivatives)
@@ -120,7 +131,7 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
     for c in range(len(view.radii)):
         for e in range(2):
             end, circle = picture.ends[c, e], picture.circle[c, e]
-            point_world(end, picture.growth[c, e], frames, tree, body, view.owner[c], view.local[c, e])
+            point_world(end, frames, tree, body, view.owner[c], view.local[c, e])
             x, y, z = shift
             for k in range(3):
                 x += view.turn[0, k] * end[k]
@@ -132,44 +143,54 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
             circle[0] = view.pinhole[0] * x / z + view.pinhole[2]
             circle[1] = view.pinhole[1] * y / z + view.pinhole[3]
             circle[2] = body[0] * focal * view.radii[c] / z
+        _write_taper(picture.taper[c], picture.circle[c])
     return True
 
 
 @njit
-def _taper(bx, by, br):  # type: ignore[no-untyped-def]
-    """Where the circles between two end circles come nearest to a pixel.
+def _write_taper(taper, circle):  # type: ignore[no-untyped-def]
+    """Writes to `taper` (4,) where the circles between two end circles (2, 3) come nearest to a pixel.
 
     The circles' centres move by (bx, by) and their radii by br as s goes from 0 to 1. For a pixel at p from the first centre
     it is s = first + p . along + lean |p x along|: the distance less the radius is least there.
     """
+    bx, by, br = circle[1, 0] - circle[0, 0], circle[1, 1] - circle[0, 1], circle[1, 2] - circle[0, 2]
     squared = bx * bx + by * by
+    taper[:] = 0.0
     if squared <= br * br + TINY:  # one circle holds the other
-        return (1.0 if br > 0.0 else 0.0), 0.0, 0.0, 0.0
-    return 0.0, bx / squared, by / squared, br / math.sqrt(squared - br * br)
+        taper[0] = 1.0 if br > 0.0 else 0.0
+    else:
+        taper[1], taper[2], taper[3] = bx / squared, by / squared, br / math.sqrt(squared - br * br)
 
 
 @njit
-def _draw_distance(picture, c, margin, step):  # type: ignore[no-untyped-def]
+def _draw_distance(picture, c, margin, height, width, step):  # type: ignore[no-untyped-def]
     """Lowers the distances of the pixels within `margin` of capsule `c` to theirs from it."""
-    height, width = picture.nearest.shape
-    ax, ay, ar = picture.circle[c, 0]
-    bx, by, br = picture.circle[c, 1] - picture.circle[c, 0]
+    circle, taper = picture.circle[c], picture.taper[c]
+    ax, ay, ar = circle[0, 0], circle[0, 1], circle[0, 2]
+    bx, by, br = circle[1, 0] - ax, circle[1, 1] - ay, circle[1, 2] - ar
     reach = margin + max(ar, ar + br)
     x0, x1 = max(0, math.ceil(min(ax, ax + bx) - reach)), min(width - 1, math.floor(max(ax, ax + bx) + reach))
     y0, y1 = max(0, math.ceil(min(ay, ay + by) - reach)), min(height - 1, math.floor(max(ay, ay + by) + reach))
-    first, along_x, along_y, lean = _taper(bx, by, br)
-    for v in range((y0 + step - 1) // step * step, y1 + 1, step):
-        for u in range((x0 + step - 1) // step * step, x1 + 1, step):
-            px, py = u - ax, v - ay
+    if x0 > x1:
+        return
+    first, along_x, along_y, lean = taper[0], taper[1], taper[2], taper[3]
+    begin, end = x0 // step // LANES * LANES, (x1 // step // LANES + 1) * LANES
+    across = picture.across[begin:end]
+    for row in range((y0 + step - 1) // step, y1 // step + 1):
+        py = row * step - ay
+        nearest, capsule = picture.nearest[row, begin:end], picture.capsule[row, begin:end]
+        for k in range(len(across)):
+            px = across[k] - ax
             s = first + px * along_x + py * along_y + lean * abs(px * along_y - py * along_x)
             s = min(1.0, max(0.0, s))
             dx, dy = px - s * bx, py - s * by
             radius = ar + s * br
-            limit = picture.nearest[v, u] + radius
+            limit = nearest[k] + radius
             squared = dx * dx + dy * dy
-            if limit > 0.0 and squared < limit * limit:
-                picture.nearest[v, u] = math.sqrt(squared) - radius
-                picture.capsule[v, u] = c
+            nearer = (limit > 0.0) & (squared < limit * limit)
+            nearest[k] = math.sqrt(squared) - radius if nearer else nearest[k]
+            capsule[k] = c if nearer else capsule[k]
 
 
 @njit
@@ -180,36 +201,33 @@ def _compare(picture, view, body, soft, tau, step, derivatives):  # type: ignore
     energy = 0.0
     wrench = np.empty(8)
     for v in range(0, height, step):
+        nearest, capsule = picture.nearest[v // step], picture.capsule[v // step]
         for u in range(0, width, step):
-            distance = picture.nearest[v, u] / tau
+            distance = nearest[u // step] / tau
             model = 1.0 / (1.0 + math.exp(max(distance, -30.0))) if distance < REACH else 0.0
             difference = model - soft[v, u]
             energy += 0.5 * area * difference * difference
             slope = model * (1.0 - model)
             if derivatives and slope > LEAST_SLOPE:
-                c = picture.capsule[v, u]
-                _pixel_wrench(wrench, picture, view, body, c, u, v, slope / tau)
+                c = capsule[u // step]
                 owner = view.owner[c]
-                for i in range(8):
-                    weighted = area * wrench[i]
-                    picture.pulls[owner, i] += weighted * difference
-                    for j in range(i + 1):
-                        picture.stiffness[owner, i, j] += weighted * wrench[j]
+                _pixel_wrench(wrench, picture, view, body, c, u, v, slope / tau)
+                _add_wrench(picture.pulls[owner], picture.stiffness[owner], wrench, area, difference)
     return energy
 
 
 @njit
 def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[no-untyped-def]
     """How the soft mask at pixel (u, v) changes when capsule `c` is moved, as `wrench_map` takes it."""
-    circle, ends = picture.circle, picture.ends
-    ax, ay = circle[c, 0, 0], circle[c, 0, 1]
-    bx, by = circle[c, 1, 0] - ax, circle[c, 1, 1] - ay
-    br = circle[c, 1, 2] - circle[c, 0, 2]
-    first, along_x, along_y, lean = _taper(bx, by, br)
+    circle, ends, taper = picture.circle[c], picture.ends[c], picture.taper[c]
+    ax, ay = circle[0, 0], circle[0, 1]
+    bx, by = circle[1, 0] - ax, circle[1, 1] - ay
+    br = circle[1, 2] - circle[0, 2]
+    first, along_x, along_y, lean = taper[0], taper[1], taper[2], taper[3]
     px, py = u - ax, v - ay
     s = first + px * along_x + py * along_y + lean * abs(px * along_y - py * along_x)
     s = min(1.0, max(0.0, s))
-    x, y, radius = ax + s * bx, ay + s * by, circle[c, 0, 2] + s * br
+    x, y, radius = ax + s * bx, ay + s * by, circle[0, 2] + s * br
     length = math.hypot(u - x, v - y) + 1e-9
     nx, ny = (u - x) / length, (v - y) / length
     # s runs along the image; along the capsule in space, depth makes it another fraction.
@@ -220,13 +238,23 @@ def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[
     fz = -slope * (nx * (x - view.pinhole[2]) + ny * (y - view.pinhole[3]) + radius) / z
     for k in range(3):
         wrench[k] = view.turn[0, k] * fx + view.turn[1, k] * fy + view.turn[2, k] * fz
-        wrench[3 + k] = ends[c, 0, k] + along * (ends[c, 1, k] - ends[c, 0, k])
+        wrench[3 + k] = ends[0, k] + along * (ends[1, k] - ends[0, k])
     px, py, pz = wrench[3], wrench[4], wrench[5]
     wrench[6] = px * wrench[0] + py * wrench[1] + pz * wrench[2]
     wrench[3] = py * wrench[2] - pz * wrench[1]
     wrench[4] = pz * wrench[0] - px * wrench[2]
     wrench[5] = px * wrench[1] - py * wrench[0]
     wrench[7] = slope * radius / body[0]
+
+
+@njit
+def _add_wrench(pull, stiffness, wrench, area, difference):  # type: ignore[no-untyped-def]
+    """Adds a pixel's wrench to its segment's pull (8,), and its products to the segment's stiffness (8, 8)."""
+    row, source = stiffness.ctypes.data, wrench.ctypes.data
+    for i in range(8):
+        weighted = area * wrench[i]
+        pull[i] += weighted * difference
+        add_scaled_8(row + i * 64, weighted, source)  # a whole row at once: what is above the diagonal is never read
 
 
 @njit
@@ -245,25 +273,26 @@ def _map_forces(gradient, matrix, picture, frames, tree, body):  # type: ignore[
         picture.stiffness[above] += picture.stiffness[s]
         mapped[above] += mapped[s]
     rows = np.zeros((8, first))
+    product = np.empty(6)
     root_rows(rows, frames)
     for j in range(len(tree.axis)):
         hinge_row(rows[:, 6 + j], frames, j)
     for s in range(len(tree.parent)):
         if s == 0:
             for k in range(6):
-                _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s)
+                _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s)
         for k in range(6 + tree.first_hinge[s], 6 + tree.first_hinge[s + 1]):
-            _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s)
+            _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s)
     for i in range(size):
         for j in range(i):
             matrix[j, i] = matrix[i, j]
 
 
 @njit
-def _map_coordinate(gradient, matrix, k, rows, picture, mapped, tree, s):  # type: ignore[no-untyped-def]
+def _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s):  # type: ignore[no-untyped-def]
     """Adds the forces on all that coordinate k, of segment s, carries: against itself, those before it, and the body's factors."""
     first = len(gradient) - 4
-    product = np.zeros(6)
+    product[:] = 0.0
     for i in range(6):
         gradient[k] += rows[i, k] * picture.pulls[s, i]
         for g in range(4):
@@ -292,8 +321,10 @@ def _map_body(gradient, matrix, picture, frames, tree, body):  # type: ignore[no
         for g in range(4):
             for i in range(8):
                 gradient[first + g] += rows[i, g] * picture.pulls[s, i]
-                for j in range(8):
-                    mapped[s, i, g] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, g]
+            for j in range(8):
+                if rows[j, g] != 0.0:
+                    for i in range(8):
+                        mapped[s, i, g] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, g]
             for h in range(g + 1):
                 for i in range(8):
                     matrix[first + g, first + h] += rows[i, h] * mapped[s, i, g]

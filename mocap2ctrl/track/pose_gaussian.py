@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mocap2ctrl.compiled import njit
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.prior.features import ROOT_ANGLES, root_rotation_vector, to_features
 from mocap2ctrl.prior.pca import PosePrior
@@ -19,6 +20,7 @@ RESIDUAL_FLOOR = 0.05
 """Least spread of a feature beyond the subspace; about 3 degrees of a joint."""
 
 _STEP = 1e-5
+_TURNS = rotations.from_rotation_vector(_STEP * np.concatenate([np.zeros((1, 3)), np.eye(3)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,7 @@ class PoseGaussian:
         half = both.shape[1]
         sine, cosine = np.sin(both), np.cos(both)
         gradient = cosine * pulled[:, :half] - sine * pulled[:, half:]
-        by_sine, by_cosine = self.precision[:half], self.precision[half:]
-        left_c, left_s = cosine[:, :, None], sine[:, :, None]
-        matrix = (left_c * by_sine[:, :half] - left_s * by_cosine[:, :half]) * cosine[:, None]
-        matrix -= (left_c * by_sine[:, half:] - left_s * by_cosine[:, half:]) * sine[:, None]
+        matrix = _angle_matrices(self.precision, sine, cosine)
         root = slice(0, ROOT_ANGLES)
         gradient[:, root] = np.einsum("tij,ti->tj", turned, gradient[:, root])
         matrix[:, root] = turned.transpose(0, 2, 1) @ matrix[:, root]
@@ -61,10 +60,25 @@ class PoseGaussian:
         return 0.5 * np.einsum("tf,tf->t", pulled, difference), gradient, matrix
 
 
+@njit
+def _angle_matrices(precision, sine, cosine):  # type: ignore[no-untyped-def]
+    """(T, A, A) of the features' `precision` (2 A, 2 A) in the angles that have these sines and cosines (T, A)."""
+    count, half = sine.shape
+    matrix = np.empty((count, half, half))
+    for t in range(count):
+        for i in range(half):
+            c, s = cosine[t, i], sine[t, i]
+            by_sine, by_cosine, row = precision[i], precision[half + i], matrix[t, i]
+            for j in range(half):
+                by_sine_of_j = c * by_sine[j] - s * by_cosine[j]
+                by_cosine_of_j = c * by_sine[half + j] - s * by_cosine[half + j]
+                row[j] = by_sine_of_j * cosine[t, j] - by_cosine_of_j * sine[t, j]
+    return matrix
+
+
 def _with_derivatives(root_orientation: Array) -> tuple[Array, Array]:
     """(T, 3) the root's rotation vectors without heading, and (T, 3, 3) how they change with small world rotations."""
-    turns = rotations.from_rotation_vector(_STEP * np.concatenate([np.zeros((1, 3)), np.eye(3)]))
-    vectors = root_rotation_vector(rotations.multiply(turns[:, None], root_orientation))
+    vectors = root_rotation_vector(rotations.multiply(_TURNS[:, None], root_orientation))
     return vectors[0], np.asarray((vectors[1:] - vectors[0]) / _STEP).transpose(1, 2, 0)
 
 

@@ -18,7 +18,7 @@ from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
-from mocap2ctrl.track.moves import crossing_moves, improved, random_move, splices
+from mocap2ctrl.track.moves import Part, crossing_moves, improved, random_move, splices
 from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
@@ -27,6 +27,9 @@ from mocap2ctrl.types import MotionClip, Silhouettes
 
 OUTLINE_LOST = 0.05
 """By this share at most may the outline's energy under a chosen prior be above that under the search's."""
+
+KEPT_BYTES = 30 * 2**20
+"""Just below the largest block that glibc's thresholds follow, 32 MB."""
 
 TellProgress = Callable[[float, str], None]
 """Told the share of the work that is done, and what is being done."""
@@ -124,6 +127,7 @@ def track(
         key: digest of everything that the result depends on.
         on_progress: told how it goes.
     """
+    _keep_freed_memory()
     evidence = evidence_of(silhouettes, character, prior, weights)
     saved = Checkpoint(checkpoint, key)
     with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as executor:
@@ -149,6 +153,15 @@ def track(
         parts=best.parts,
         hypotheses=tuple(sorted(fit.energy for fit in fits)),
     )
+
+
+def _keep_freed_memory() -> None:
+    """Has the C library keep what an evaluation frees for the next one.
+
+    Else glibc hands the matrices of a long window back to the system each time, and a third of the time goes into asking for them
+    again. It keeps twice as much as the largest block that was ever freed; this one is never written to, and takes no memory.
+    """
+    np.empty(KEPT_BYTES, np.uint8)
 
 
 def _account(best: Fitted, fits: Sequence[Fitted]) -> dict[str, Any]:
@@ -259,9 +272,10 @@ class _Search:
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
         """`fit` with beginnings and ends of the other hypotheses, as long as that pays."""
+        known: dict[Part, Fitted] = {}
         for number in range(self._config.splices):
             self._tell(0.74 + 0.07 * number / self._config.splices, "splicing hypotheses")
-            better = improved(self._evidence, fit, splices(fit.path, others), self._executor)
+            better = improved(self._evidence, fit, splices(fit.path, others), self._executor, known)
             if better is None:
                 break
             fit = better
@@ -270,10 +284,11 @@ class _Search:
     def _uncrossed(self, fit: Fitted) -> Fitted:
         """`fit` with limbs exchanged from crossing to crossing as long as that pays."""
         config = self._config
+        known: dict[Part, Fitted] = {}
         for number in range(config.crossings):
             self._tell(0.81 + 0.07 * number / config.crossings, "left and right")
             moves = crossing_moves(self._evidence, fit.path, fit.body, self._sides, self._ends)
-            better = improved(self._evidence, fit, moves, self._executor)
+            better = improved(self._evidence, fit, moves, self._executor, known)
             if better is None:
                 break
             fit = better
@@ -284,12 +299,14 @@ class _Search:
 
         Narrow priors have the more to gain, their normaliser, and the more to lose. They may settle what silhouettes leave open,
         not overrule them: one under which the outline is lost, such as an arm that is raised where the prior knows none, is out.
+        `fit` itself, under the first prior, is one to choose: from soft outlines a descent may not find back to short flights.
         """
         if len(priors) == 1:
             return fit, priors[0]
         self._tell(0.98, "choosing a prior")
         evidences = [replace(self._evidence, prior=pose_gaussian(prior)) for prior in priors]
         fits = list(self._executor.map(lambda e: descend(e, fit.path, fit.body, FINE[1:], fit_body=True), evidences))
+        fits[0] = min([fit, fits[0]], key=lambda found: found.energy)
         scale = self._evidence.weights.prior * len(self._evidence.seen)
         most = (1.0 + OUTLINE_LOST) * fits[0].parts["outline"]
         costs = [

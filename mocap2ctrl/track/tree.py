@@ -115,8 +115,9 @@ def empty_frames(tree):  # type: ignore[no-untyped-def]
 @njit
 def pose_frames(frames, tree, body, root_position, root_orientation, angles):  # type: ignore[no-untyped-def]
     """Fills `frames` for the body's factors (4,), a root position (3,), a root orientation (4,) and hinge angles (J,)."""
-    frames.position[0] = root_position
-    w, x, y, z = root_orientation
+    for i in range(3):
+        frames.position[0, i] = root_position[i]
+    w, x, y, z = root_orientation[0], root_orientation[1], root_orientation[2], root_orientation[3]
     turn = frames.rotation[0]
     turn[0, 0], turn[0, 1], turn[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
     turn[1, 0], turn[1, 1], turn[1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
@@ -125,7 +126,9 @@ def pose_frames(frames, tree, body, root_position, root_orientation, angles):  #
         above = tree.parent[s]
         limb = tree.limb[above]
         length = body[limb] if limb > 0 else 1.0
-        frames.growth[s] = frames.growth[above]
+        for g in range(4):
+            for i in range(3):
+                frames.growth[s, g, i] = frames.growth[above, g, i]
         for i in range(3):
             shift = 0.0
             for k in range(3):
@@ -135,7 +138,8 @@ def pose_frames(frames, tree, body, root_position, root_orientation, angles):  #
             if limb > 0:
                 frames.growth[s, limb, i] += shift
         for j in range(tree.first_hinge[s], tree.first_hinge[s + 1]):
-            frames.anchor[j] = frames.position[s]
+            for i in range(3):
+                frames.anchor[j, i] = frames.position[s, i]
             _turn_about(frames.rotation[s], frames.axis[j], tree.axis[j], angles[j])
 
 
@@ -154,18 +158,15 @@ def _turn_about(rotation, world_axis, axis, angle):  # type: ignore[no-untyped-d
 
 
 @njit
-def point_world(point, growth, frames, tree, body, segment, local):  # type: ignore[no-untyped-def]
-    """Writes the world position (3,) of a point `local` (3,) of a segment, and how it changes with the body's factors (4, 3)."""
+def point_world(point, frames, tree, body, segment, local):  # type: ignore[no-untyped-def]
+    """Writes the world position (3,) of a point `local` (3,) of a segment."""
     limb = tree.limb[segment]
     length = body[limb] if limb > 0 else 1.0
-    growth[:] = frames.growth[segment]
     for i in range(3):
         shift = 0.0
         for k in range(3):
             shift += frames.rotation[segment, i, k] * local[k]
         point[i] = frames.position[segment, i] + length * shift
-        if limb > 0:
-            growth[limb, i] += shift
 
 
 @njit
@@ -250,18 +251,19 @@ def points_with_jacobian(tree, body, root_position, root_orientation, angles, se
     frames = empty_frames(tree)
     row = np.empty((8, size + 4))
     columns = np.empty(size + 4, np.int64)
-    growth = np.empty((4, 3))
+    used = 0
     for t in range(count):
         pose_frames(frames, tree, body, root_position[t], root_orientation[t], angles[t])
         for n in range(points):
-            point_world(world[t, n], growth, frames, tree, body, segment[n], local[n])
+            point_world(world[t, n], frames, tree, body, segment[n], local[n])
             if not derivatives:
                 continue
-            used = wrench_map(row, columns, frames, tree, body, segment[n])
+            if n == 0 or segment[n] != segment[n - 1]:
+                used = wrench_map(row, columns, frames, tree, body, segment[n])
             x, y, z = world[t, n]
             for k in range(used):
-                moment, stretch = row[3:6, k], row[6, k]
-                jacobian[t, n, 0, columns[k]] = row[0, k] - y * moment[2] + z * moment[1] + x * stretch
-                jacobian[t, n, 1, columns[k]] = row[1, k] - z * moment[0] + x * moment[2] + y * stretch
-                jacobian[t, n, 2, columns[k]] = row[2, k] - x * moment[1] + y * moment[0] + z * stretch
+                moment_x, moment_y, moment_z, stretch = row[3, k], row[4, k], row[5, k], row[6, k]
+                jacobian[t, n, 0, columns[k]] = row[0, k] - y * moment_z + z * moment_y + x * stretch
+                jacobian[t, n, 1, columns[k]] = row[1, k] - z * moment_x + x * moment_z + y * stretch
+                jacobian[t, n, 2, columns[k]] = row[2, k] - x * moment_y + y * moment_x + z * stretch
     return world, jacobian

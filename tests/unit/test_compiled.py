@@ -7,6 +7,7 @@ import pkgutil
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mocap2ctrl
@@ -56,3 +57,15 @@ def test_globals_of_compiled_functions_come_from_modules_that_count(monkeypatch:
                 origin = getattr(inner.__globals__.get(name), "__module__", None) or ""
                 assert not origin.startswith("mocap2ctrl") or origin in counted, f"{info.name}: {name} is of {origin}"
     assert functions > 30
+
+
+def test_eight_numbers_are_added_at_once_as_one_by_one():
+    @compiled.numba.njit  # not cached: the function is the test's own
+    def added(target, factor, source):  # type: ignore[no-untyped-def]
+        compiled.add_scaled_8(target.ctypes.data, factor, source.ctypes.data)
+
+    rng = np.random.default_rng(1)
+    target, source = rng.normal(size=8), rng.normal(size=8)
+    expected = target + 0.3 * source
+    added(target, 0.3, source)
+    np.testing.assert_array_equal(target, expected)

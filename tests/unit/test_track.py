@@ -20,9 +20,10 @@ from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
-from mocap2ctrl.track.descent import FINE, ROUGH, Level, descend
+from mocap2ctrl.track.descent import FINE, ROUGH, Fitted, Level, descend
 from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
+from mocap2ctrl.track.moves import Move, Part, exchanged, improved
 from mocap2ctrl.track.outline import outline_equations, softened
 from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
@@ -136,10 +137,12 @@ def test_matrix_of_the_outline_is_the_curvature_of_a_perfect_fit(character: Char
     path = shaken(poses(walk).part(5, 6), 0.2)
     pixels = size[0] * size[1]
 
-    def outline(paths: Poses, factors: Array, soft: Array, derivatives: bool) -> tuple[Array, Array, Array]:
+    def outline(
+        paths: Poses, factors: Array, soft: Array, derivatives: bool, pixel_step: int = 1
+    ) -> tuple[Array, Array, Array]:
         seen_frames, shifts = np.ones(paths.frames, bool), np.tile(view.shift, (paths.frames, 1))
         result: tuple[Array, Array, Array] = outline_equations(
-            tree, view, factors, *paths, shifts, soft, seen_frames, tau, 1, derivatives
+            tree, view, factors, *paths, shifts, soft, seen_frames, tau, pixel_step, derivatives
         )
         return result
 
@@ -150,6 +153,9 @@ def test_matrix_of_the_outline_is_the_curvature_of_a_perfect_fit(character: Char
     image = (none - outline(same, body, one_pixel, False)[0] + 0.5).reshape(1, size[1], size[0])
     energy, _, found = outline(path, body, image, True)
     assert energy[0] < 1e-9
+    for every in (2, 3):  # a row has other numbers of pixels then
+        some = outline(path, body, np.zeros_like(image), False, every)[0]
+        assert some[0] == pytest.approx(0.5 * every**2 * np.sum(image[:, ::every, ::every] ** 2))
     coordinates, eps = found.shape[1], 1e-4
     scale = np.sqrt(np.diag(found[0]) + 1e-9)
     for k in range(coordinates):
@@ -202,6 +208,39 @@ def test_girth_and_legs_are_found(character: Character, prior: PosePrior, walk: 
     fit = descend(evidence, poses(walk), STANDARD, (*FINE, Level(MIDDLE, 1, 8)), fit_body=True)
     assert fit.body[0] == pytest.approx(1.2, abs=0.04)
     assert fit.body[1] == pytest.approx(1.05, abs=0.02)
+
+
+def test_moves_that_are_as_they_were_are_not_settled_again(
+    evidence: Evidence, character: Character, walk: MotionClip
+) -> None:
+    """A move at one end of the track leaves those at the other end as they were."""
+    sides, truth = sides_of(character), poses(walk)
+    long = Poses(*(np.concatenate([array, array[-2::-1]]) for array in truth))
+    there_and_back = replace(
+        evidence,
+        soft={tau: np.concatenate([masks, masks[-2::-1]]) for tau, masks in evidence.soft.items()},
+        seen=np.ones(long.frames, bool),
+        carried=np.zeros((long.frames, 3)),
+    )
+    wrong = exchanged(exchanged(long, 0, 4, sides.legs, sides).changed, 26, 29, sides.legs, sides).changed
+    fit = descend(there_and_back, wrong, STANDARD, (Level(MIDDLE, 2, 0),))
+    known: dict[Part, Fitted] = {}
+
+    def moves(path: Poses) -> list[Move]:
+        return [exchanged(path, *span, sides.legs, sides) for span in ((0, 4), (26, 29))]
+
+    with ThreadPoolExecutor(1) as executor:
+        better = improved(there_and_back, fit, moves(fit.path), executor, known)
+        assert better is not None
+        before = dict(known)
+        again = improved(there_and_back, better, moves(better.path), executor, known)
+        fresh = improved(there_and_back, better, moves(better.path), executor)
+    assert len(before) == len(known) == 2
+    assert [known[part] is before[part] for part in known if part in before] == [True]
+    assert again is not None
+    assert fresh is not None
+    assert again.energy == fresh.energy < better.energy < fit.energy
+    np.testing.assert_array_equal(again.path.angles, fresh.path.angles)
 
 
 def test_exchanging_sides_twice_changes_nothing(character: Character, walk: MotionClip):
@@ -297,6 +336,9 @@ def test_a_narrow_prior_does_not_overrule_the_silhouettes(character: Character, 
         saved = Checkpoint(None, b"")
         search = _Search(evidence, silhouettes, character, priors[0], TINY, saved, executor, lambda share, what: None)
         found, chosen = search.with_best_prior(fit, priors)
+        unrivalled = replace(fit, energy=found.energy - 1e6)
+        kept, _ = search.with_best_prior(unrivalled, priors)
+    assert kept is unrivalled
     assert chosen is priors[0]
     names = [point.name for point in character.evaluation_points]
     places = joints(character, found.path)
