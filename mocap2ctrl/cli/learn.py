@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reads, learns, writes the graph and its learning curve."""
     from mocap2ctrl.files import write_bytes
-    from mocap2ctrl.fit.capture import check_place
+    from mocap2ctrl.fit.capture import check_place, make_folder
     from mocap2ctrl.fit.lock import alone
     from mocap2ctrl.report.learning import plot_learning
     from mocap2ctrl.samcon.progressive import learn_in_parts
@@ -112,6 +112,7 @@ def run(options: argparse.Namespace) -> int:
     plot = output.with_suffix(".png")
     check_place(output.parent)
     graph = _graph(options)
+    make_folder(output.parent)
     with alone(output), LearningDisplay() as display:
         learned = learn_in_parts(
             graph,

@@ -76,12 +76,12 @@ def run(options: argparse.Namespace) -> int:
     character = character_of(graph, str(path))
     runs, pushes = _simulated(options, graph, character)
     make_folder(folder)
-    for who, done in enumerate(runs):
-        name = "motion" if len(runs) == 1 else f"motion_{who + 1}"
+    names = ["motion"] if len(runs) == 1 else [f"motion_{who + 1}" for who in range(len(runs))]
+    for who, (name, done) in enumerate(zip(names, runs, strict=True)):
         for file in (folder / f"{name}.npz", folder / f"{name}.bvh", *(wanted if who == 0 else ())):
             export_motion(file, _told(done, path, who), character)
     video = None if options.no_video else _write_video(folder, character, runs, pushes)
-    _tell(options, runs, video or folder / "motion.bvh")
+    _tell(options, runs, video or folder / f"{names[0]}.bvh")
     return 0
 
 

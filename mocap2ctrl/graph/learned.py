@@ -37,7 +37,7 @@ def united(graphs: Sequence[tuple[str, ControlGraph]]) -> ControlGraph:
     (file, first), *others = graphs
     fragments, successors = dict(first.fragments), dict(first.successors)
     for other_file, other in others:
-        for what, mine, its in (("body", first.character, other.character), ("gains", first.gains, other.gains)):
+        for what, mine, its in (("bodies", first.character, other.character), ("gains", first.gains, other.gains)):
             if mine != its:
                 raise GraphError(
                     f"{file} and {other_file} are for different {what}; a graph has one: learn them for the same"

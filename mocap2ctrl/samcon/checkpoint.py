@@ -87,7 +87,7 @@ class CheckpointFolder:
                 )
             files = {what: self.path / name for what, name in data["files"].items()}
             history = tuple(Iteration(**entry) for entry in data["history"])
-            return Checkpoint(read_graph(files["graph"]), read_graph(files["best"]), history, tuple(data["core_s"]))
+            return Checkpoint(read_kept(files["graph"]), read_kept(files["best"]), history, tuple(data["core_s"]))
         except FileNotFoundError as error:
             raise GraphError(
                 f"{self._output}: there is nothing to resume; {self.path.name} is not there, or is incomplete"
@@ -102,6 +102,18 @@ class CheckpointFolder:
             file.unlink()
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
+
+
+def read_kept(path: Path) -> ControlGraph:
+    """A graph that an interrupted learning has left.
+
+    Raises:
+        GraphError: it is not there, or is damaged; says what to do.
+    """
+    try:
+        return read_graph(path)
+    except GraphError as error:
+        raise GraphError(f"an interrupted learning cannot go on ({error}); begin anew with --overwrite") from error
 
 
 def _key(graph: ControlGraph, config: LearnConfig) -> str:

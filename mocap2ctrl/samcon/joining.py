@@ -95,6 +95,7 @@ def joined(
         def tell(share: float, number: int = number) -> None:
             progress("transitions", (number + share) / len(open_ways))
 
+        tell(0.0)
         found = opener.opened(way, tell)
         if found is None:
             raise GraphError(

@@ -11,10 +11,10 @@ from typing import Any
 from mocap2ctrl.errors import ConfigError, GraphError
 from mocap2ctrl.files import refuse_existing
 from mocap2ctrl.graph.core import comes_back
-from mocap2ctrl.graph.file import read_graph, write_graph
+from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.ways import rings, ways
-from mocap2ctrl.samcon.checkpoint import STATE
+from mocap2ctrl.samcon.checkpoint import STATE, read_kept
 from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.joining import joined
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, Opening, Progress, learn
@@ -89,7 +89,7 @@ def learn_in_parts(
         refuse_existing(output, *beside, overwrite=overwrite)
         whole.unlink(missing_ok=True)
     elif whole.is_file():
-        graph = _gone_on(graph, read_graph(whole), output)
+        graph = _gone_on(graph, read_kept(whole), output)
     history: tuple[Iteration, ...] = ()
     for part in [part for part in todo if _lacks(graph, part.learned)]:
         begun = resume and piece.with_suffix(".learning").is_dir()
@@ -152,7 +152,7 @@ def _done_before(piece: Path, part: Part) -> Learned | None:
     """A part that an earlier call had learned, but not yet put into the whole."""
     if not piece.is_file():
         return None
-    graph = read_graph(piece)
+    graph = read_kept(piece)
     return Learned(graph, (), ()) if tuple(graph.fragments) == part.within else None
 
 

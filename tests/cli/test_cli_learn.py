@@ -171,6 +171,19 @@ def test_another_s_picture_is_not_replaced(graph: ControlGraph, run: Run, tmp_pa
 
 
 @needs_clips
+def test_the_output_s_folder_is_made(
+    graph: ControlGraph, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learn, "_config", tiny)
+    write_graph(graph, tmp_path / "graph.json")
+    output = tmp_path / "new" / "er" / "learned.json"
+    options = ("--relearn", "--iterations", "1", "--visits", "20", "--samples", "10", "--hardening", "0")
+    ran = run("learn", tmp_path / "graph.json", "-o", output, *options)
+    assert ran.code == 0, ran.err
+    assert output.is_file()
+
+
+@needs_clips
 def test_one_call_at_a_time(graph: ControlGraph, run: Run, tmp_path: Path) -> None:
     path, output = tmp_path / "graph.json", tmp_path / "learned.json"
     write_graph(graph, path)

@@ -90,6 +90,9 @@ def test_company(graph: Path, run: Run, character: Character, tmp_path: Path) ->
     }
     one, two = (read_motion(out / f"motion_{k}.npz", character) for k in (1, 2))
     np.testing.assert_allclose(one.root_position[0, :2], -two.root_position[0, :2], atol=1e-9)
+    told = run("simulate", graph, "--characters", 2, "--seconds", 0.1, "-o", tmp_path / "again", "--no-video").out
+    assert Path(told.splitlines()[-1].removeprefix("look at ")) == tmp_path / "again" / "motion_1.bvh"
+    assert (tmp_path / "again" / "motion_1.bvh").is_file()
 
 
 def test_pushes_come_again_and_have_a_folder_each(graph: Path, run: Run, character: Character, tmp_path: Path) -> None:

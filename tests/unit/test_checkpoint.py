@@ -27,3 +27,14 @@ def test_a_damaged_state_is_told(damage: dict[str, object], tmp_path: Path) -> N
     file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | damage), "utf-8")
     with pytest.raises(GraphError, match=r"is damaged.*--overwrite"):
         folder.load()
+
+
+@pytest.mark.parametrize("left", [None, "{"])
+def test_a_damaged_graph_is_told_with_what_to_do(left: str | None, tmp_path: Path) -> None:
+    graph = random_graph(load_character())
+    folder = CheckpointFolder(tmp_path / "learned.json", graph, LearnConfig())
+    folder.save(Checkpoint(graph, graph, (), (1.0,)))
+    file = tmp_path / "learned.learning" / "best-0.json"
+    file.unlink() if left is None else file.write_text(left, "utf-8")
+    with pytest.raises(GraphError, match=r"cannot go on \(.*best-0.json: .*--overwrite"):
+        folder.load()

@@ -166,8 +166,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Made]:
 def test_offsets_evolve_until_the_policies_alone_get_through(character: Character, made: list[Made]) -> None:
     graph = linked(character, two_skills(character))
     hinges = feedback_actions(character).hinges
+    told: list[tuple[str, float]] = []
     with PdRollouts(character) as rollouts:
-        done = joined(graph, character, rollouts, OpenLoopConfig(), 1)
+        done = joined(
+            graph, character, rollouts, OpenLoopConfig(), 1, progress=lambda what, share: told.append((what, share))
+        )
+    assert told[0] == ("transitions", 0.0)  # before the first way is tried, which takes minutes
+    assert [share for _, share in told] == sorted(share for _, share in told)
     for way in ways(done):
         drafts = drafted(graph, way)
         for name in way.chain:

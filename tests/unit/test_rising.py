@@ -18,7 +18,7 @@ from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.export import GraphOptions, export_graph
 from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
-from mocap2ctrl.graph.learned import cycles_of
+from mocap2ctrl.graph.learned import cycles_of, united
 from mocap2ctrl.graph.planning import PathPlanner
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
@@ -272,3 +272,5 @@ def test_graphs_grow_together(character: Character, tmp_path: Path) -> None:
     assert export_graph([Input("both", str(both))], GraphOptions()).transitions == ()
     with pytest.raises(GraphError, match=r"walk-locomotion.json and .*run-stunts.json are for different gains"):
         export_graph([walk, stunts], GraphOptions())
+    with pytest.raises(GraphError, match=r"one.json and other.json are for different bodies"):
+        united([("one.json", graph), ("other.json", replace(graph, character="another"))])

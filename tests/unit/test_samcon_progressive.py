@@ -173,3 +173,13 @@ def test_another_graph_s_parts_are_refused(
     with pytest.raises(GraphError, match=r"learned.parts.json: was begun with another graph"):
         learn_in_parts(graph, output, LearnConfig(), resume=True)
     assert not calls
+
+
+@pytest.mark.parametrize("name", ["learned.parts.json", "learned.part.json"])
+def test_damaged_parts_are_told_with_what_to_do(
+    name: str, graph: ControlGraph, calls: list[Call], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("{")
+    with pytest.raises(GraphError, match=rf"{name}: not valid JSON.*--overwrite"):
+        learn_in_parts(graph, tmp_path / "learned.json", LearnConfig(), resume=True)
+    assert not calls
