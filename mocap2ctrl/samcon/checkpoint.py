@@ -44,7 +44,7 @@ class CheckpointFolder:
         """For learning `graph` by `config`; what another task has left is refused by `load`."""
         self.path = output.with_suffix(".learning")
         self._output = output
-        self._key = _key(graph, config)
+        self._key = key_of(graph, config)
 
     def save(self, state: Checkpoint) -> None:
         """Writes a state, then removes the one before."""
@@ -59,13 +59,26 @@ class CheckpointFolder:
             if file.name not in names.values():
                 file.unlink()
 
+    @property
+    def begun(self) -> bool:
+        """Whether a state is there, of whatever task."""
+        return (self.path / STATE).is_file()
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether a state of this very task is there."""
+        try:
+            return bool(json.loads((self.path / STATE).read_text("utf-8"))["key"] == self._key)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
     def refuse(self) -> None:
         """Whether nothing would be lost by beginning anew.
 
         Raises:
             ConfigError: an interrupted learning is there.
         """
-        if (self.path / STATE).is_file():
+        if self.begun:
             raise ConfigError(
                 f"{self._output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew"
             )
@@ -116,7 +129,7 @@ def read_kept(path: Path) -> ControlGraph:
         raise GraphError(f"an interrupted learning cannot go on ({error}); begin anew with --overwrite") from error
 
 
-def _key(graph: ControlGraph, config: LearnConfig) -> str:
+def key_of(graph: ControlGraph, config: LearnConfig) -> str:
     """Digest of the task: all but the numbers of iterations."""
     options = asdict(config)
     for stage in ("guided", "hardening"):

@@ -120,6 +120,7 @@ def learn(
     beside: Sequence[Path] = (),
     progress: Callable[[Progress], None] = lambda progress: None,
     opening: Opening = refine,
+    clear: bool = True,
 ) -> Learned:
     """Algorithm 2. After each iteration `output` holds the best graph so far, and a folder beside it what resuming needs.
 
@@ -133,6 +134,7 @@ def learn(
         beside: other files that the caller will write, under the same rule.
         progress: is told how far it is.
         opening: what is done before feedback is learned.
+        clear: remove the folder at the end; else the same call with `resume` gives the same at once.
 
     Raises:
         ConfigError: `output`, or an interrupted learning of it, is there already.
@@ -185,7 +187,8 @@ def learn(
             tell("iterations", 1.0, number)
     done = _signed(best, config, history)
     write_graph(done, output)
-    folder.clear()
+    if clear:
+        folder.clear()
     return Learned(done, tuple(history), tuple(core_s))
 
 

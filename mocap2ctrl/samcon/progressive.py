@@ -14,7 +14,7 @@ from mocap2ctrl.graph.core import comes_back
 from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.ways import rings, ways
-from mocap2ctrl.samcon.checkpoint import STATE, read_kept
+from mocap2ctrl.samcon.checkpoint import STATE, CheckpointFolder, key_of, read_kept
 from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.joining import joined
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, Opening, Progress, learn
@@ -24,6 +24,8 @@ from mocap2ctrl.samcon.rising import rising
 
 PARTS = "parts"
 """Where a graph's provenance tells of them."""
+KEY = "task"
+"""Where that of an unfinished graph tells what it was begun with."""
 RISING_SAMPLES, RISING_DEVIATION_DEG = 500, 8.0
 """N_s and σ of the open-loop control of rising skills. Ours: with 300 and 5°, as for others, the body does not get up."""
 RISING_ROUNDS, ROUND_VISITS, RISING_VISITS = 3, 1, 5
@@ -80,7 +82,7 @@ def learn_in_parts(
             graph, output, todo[0].config, threads=threads, resume=resume, overwrite=overwrite, beside=beside,
             progress=progress, opening=todo[0].opening,
         )  # fmt: skip
-    whole, piece = _parts_file(output), _part_file(output)
+    whole, piece, key = _parts_file(output), _part_file(output), key_of(graph, config)
     if not resume:
         if not overwrite and resumable(output):
             raise ConfigError(
@@ -89,21 +91,28 @@ def learn_in_parts(
         refuse_existing(output, *beside, overwrite=overwrite)
         whole.unlink(missing_ok=True)
     elif whole.is_file():
-        graph = _gone_on(graph, read_kept(whole), output)
+        graph = _gone_on(read_kept(whole), key, output)
+    elif not resumable(output):
+        raise GraphError(f"{output}: there is nothing to resume; {whole.name} is not there")
     history: tuple[Iteration, ...] = ()
     for part in [part for part in todo if _lacks(graph, part.learned)]:
-        begun = resume and piece.with_suffix(".learning").is_dir()
-        done = _done_before(piece, part) if resume and not begun else None
-        done = done or learn(
-            _only(graph, part.within), piece, part.config, threads=threads, resume=begun, overwrite=True,
-            progress=partial(_tell, progress, part.name), opening=part.opening,
+        within = _only(graph, part.within)
+        folder = CheckpointFolder(piece, within, part.config)
+        stale = whole.is_file() and not folder.is_mine  # of a part that was put in, before it could be removed
+        done = learn(
+            within, piece, part.config, threads=threads, resume=resume and folder.begun and not stale, overwrite=True,
+            progress=partial(_tell, progress, part.name), opening=part.opening, clear=False,
         )  # fmt: skip
         graph, history = _merged(graph, done, part), done.history
-        write_graph(graph, whole)
+        write_graph(replace(graph, provenance={**graph.provenance, KEY: key}), whole)
+        folder.clear()
         piece.unlink(missing_ok=True)
+    core_s = tuple(float(how["core_s"]) for how in _told(graph).values())
+    told = {name: how["learning"] for name, how in _told(graph).items()}  # without times: same seed, same bits
+    graph = replace(graph, provenance={**graph.provenance, PARTS: told})
     write_graph(graph, output)
     whole.unlink(missing_ok=True)
-    return Learned(graph, history, tuple(float(how["core_s"]) for how in _told(graph).values()))
+    return Learned(graph, history, core_s)
 
 
 def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:
@@ -135,7 +144,7 @@ def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:
 def resumable(output: Path) -> bool:
     """Whether an interrupted learning of `output` can be gone on with."""
     begun = any((file.with_suffix(".learning") / STATE).is_file() for file in (output, _part_file(output)))
-    return begun or _parts_file(output).is_file() or _part_file(output).is_file()
+    return begun or _parts_file(output).is_file()
 
 
 def _parts_file(output: Path) -> Path:
@@ -146,14 +155,6 @@ def _parts_file(output: Path) -> Path:
 def _part_file(output: Path) -> Path:
     """Where the part is that is learned now."""
     return output.with_suffix(".part.json")
-
-
-def _done_before(piece: Path, part: Part) -> Learned | None:
-    """A part that an earlier call had learned, but not yet put into the whole."""
-    if not piece.is_file():
-        return None
-    graph = read_kept(piece)
-    return Learned(graph, (), ()) if tuple(graph.fragments) == part.within else None
 
 
 def _told(graph: ControlGraph) -> Mapping[str, Any]:
@@ -167,17 +168,18 @@ def _tell(progress: Callable[[Progress], None], part: str, p: Progress) -> None:
     progress(replace(p, part=part))
 
 
-def _gone_on(graph: ControlGraph, learned: ControlGraph, output: Path) -> ControlGraph:
+def _gone_on(kept: ControlGraph, key: str, output: Path) -> ControlGraph:
     """What was learned of a graph.
 
     Raises:
-        GraphError: it is another graph's.
+        GraphError: it is another graph's, or was learned by other options.
     """
-    if list(learned.fragments) != list(graph.fragments) or learned.character != graph.character:
+    provenance = dict(kept.provenance)
+    if provenance.pop(KEY, None) != key:
         raise GraphError(
-            f"{_parts_file(output)}: was begun with another graph; give the same, or begin anew with --overwrite"
+            f"{_parts_file(output)}: was begun with another graph or other options; give the same, or begin anew with --overwrite"
         )
-    return learned
+    return replace(kept, provenance=provenance)
 
 
 def _merged(graph: ControlGraph, done: Learned, part: Part) -> ControlGraph:

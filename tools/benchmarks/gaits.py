@@ -18,7 +18,7 @@ from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performance import Crowd
-from mocap2ctrl.samcon.progressive import learn_in_parts
+from mocap2ctrl.samcon.progressive import learn_in_parts, resumable
 from mocap2ctrl.samcon.walks import random_walk
 
 CLIPS = {"walk": "humanoid3d_walk", "run": "humanoid3d_run"}
@@ -79,7 +79,7 @@ def _learned(folder: Path, seed: int, threads: int) -> tuple[ControlGraph, float
     inputs = [Input(name, str(folder / name)) for name in CLIPS]
     graph = export_graph(inputs, GraphOptions(symmetric=tuple(CLIPS))).built.graph
     learned = learn_in_parts(
-        graph, output, LearnConfig(seed=seed), threads=threads, resume=True, overwrite=True,
+        graph, output, LearnConfig(seed=seed), threads=threads, resume=resumable(output), overwrite=True,
         progress=lambda p: _said(output.with_name(p.part), p.what, p.iteration, p.history),
     )  # fmt: skip
     return learned.graph, sum(learned.core_s)

@@ -22,7 +22,7 @@ from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed
-from mocap2ctrl.samcon.progressive import learn_in_parts
+from mocap2ctrl.samcon.progressive import learn_in_parts, resumable
 from mocap2ctrl.samcon.run import run_graph
 from mocap2ctrl.simulation.pushes import Push
 
@@ -88,7 +88,7 @@ def _risen(seed: int, threads: int) -> tuple[ControlGraph, float]:
     0 if it was done before. Goes on with what an interrupted call has left.
     """
     output = CACHE / "learning" / f"rising-{seed}.json"
-    begun = output.with_suffix(".learning").is_dir()
+    begun = resumable(output)
     if output.is_file() and not begun:
         return read_graph(output), 0.0
     walk = CACHE / "learning" / f"walk-{seed}.json"
