@@ -21,7 +21,7 @@ EPILOG = """examples:
   mocap2ctrl learn graph.json -o learned.json               feedback for a graph that export-graph has written
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
-  mocap2ctrl learn walk.json -o walk.json --relearn --overwrite   go on with what is learned
+  mocap2ctrl learn walk.json -o better.json --relearn       go on with what is learned
   mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4   bear harder pushes
   mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
@@ -109,6 +109,8 @@ def run(options: argparse.Namespace) -> int:
     output = Path(options.output)
     if output.suffix != ".json":
         raise ConfigError(f"-o {output}: a learned graph's name ends in .json")
+    if output.resolve() == Path(options.input).resolve():
+        raise ConfigError(f"-o {output}: is the input, with which an interrupted learning goes on; give another name")
     plot = output.with_suffix(".png")
     check_place(output.parent)
     graph = _graph(options)
@@ -147,7 +149,20 @@ def run(options: argparse.Namespace) -> int:
         f"{best.undisturbed_s:.0f} s undisturbed, {best.pushed_s:.0f} s under growing pushes"
     )
     print(f"wrote {output}, {plot}")
+    before = _stood_s(graph)
+    if options.relearn and before is not None and before > best.pushed_s:
+        note(
+            f"note: {options.input} stood {before:.0f} s under growing pushes when it was learned, which is longer: keep it"
+        )
     return 0
+
+
+def _stood_s(graph: ControlGraph) -> float | None:
+    """How long what was learned before stood under growing pushes, if its file tells."""
+    try:
+        return float(max(entry["pushed_s"] for entry in graph.provenance["learning"]["iterations"]))  # type: ignore[index]
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def kept(options: argparse.Namespace) -> str:

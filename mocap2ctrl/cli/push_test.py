@@ -110,7 +110,8 @@ def _tell(options: argparse.Namespace, result: PushTest, engine: str) -> int:
     for line in _notes(result):
         note(f"note: {line}")
     if options.json:
-        print_json({**asdict(result), "engine": engine})
+        asked = {"engine": engine, "skill": options.skill, "torque_limit": options.torque_limit}
+        print_json({**asdict(result), **asked})
         return 0
     print(f"protocol  {result.protocol}")
     print(f"engine    {engine}, {result.environment}")

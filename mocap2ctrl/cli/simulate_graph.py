@@ -75,6 +75,9 @@ def run(options: argparse.Namespace) -> int:
     graph = read_graph(path)
     character = character_of(graph, str(path))
     runs, pushes = _simulated(options, graph, character)
+    lacking = sum(fragment.policy is None for fragment in graph.fragments.values())
+    if lacking:
+        note(f"note: {lacking} of {len(graph.fragments)} fragments have no feedback; mocap2ctrl learn learns it")
     make_folder(folder)
     names = ["motion"] if len(runs) == 1 else [f"motion_{who + 1}" for who in range(len(runs))]
     for who, (name, done) in enumerate(zip(names, runs, strict=True)):

@@ -100,7 +100,7 @@ def joined(
         if found is None:
             raise GraphError(
                 f"nobody gets from {way.source!r} to {way.target!r} by the transition {way.name!r}, wherever it begins; give "
-                f"another with export-graph --transition, or a longer one with --blend"
+                "another with export-graph --transition"
             )
         graph = found
     return graph

@@ -92,7 +92,7 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("graph.json", "-o", "walk.json", "--gains", "stunts"), "--gains is for motion files"),
         (("graph.json", "-o", "walk.json", "--symmetric", "no"), "--symmetric is for motion files"),
         (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
-        (("graph.json", "-o", "graph.json", "--relearn"), "exists already; use --overwrite"),
+        (("graph.json", "-o", "graph.json", "--relearn"), "is the input, with which an interrupted learning goes on"),
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
         (("graph.json", "-o", "walk.json", "--iterations", "0"), "--iterations 0: nothing would be learned"),
         (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "see export-graph --rising"),

@@ -18,9 +18,11 @@ from mocap2ctrl.graph.planning import PathPlanner, Place, RandomPlanner, travel
 from mocap2ctrl.graph.transitions import Transition
 from mocap2ctrl.samcon import steering
 from mocap2ctrl.samcon.body import body_of
+from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_features
-from mocap2ctrl.samcon.performer import RAGDOLL, Performed, place_of, placed
+from mocap2ctrl.samcon.performer import RAGDOLL, place_of, placed
 from mocap2ctrl.samcon.run import GraphRun, run_graph
+from mocap2ctrl.samcon.sampling import Sampler
 from mocap2ctrl.samcon.steering import record_steering
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.environment import LEVEL, Belt, Environment, Load, Slope, Softness, Stairs, Sway
@@ -213,9 +215,9 @@ def test_what_falls_is_not_steered(graph: ControlGraph, body: Character, monkeyp
 def test_steering_of_a_body_whose_answers_are_known(
     graph: ControlGraph, body: Character, monkeypatch: pytest.MonkeyPatch, side: float
 ) -> None:
-    """Under a push of F newtons it acts by 0.01 F along a direction; an action along it turns it by `side` rad/s a radian.
+    """Offsets along a direction turn it by their length, say the many bodies; alone it turns by `side` times that.
 
-    With more than 0.06 rad it falls: so 0.5 of what 10 N make it do is the most that it stands.
+    With more than 0.06 rad it falls: so 0.15 of the strongest steering is the most that it stands.
     """
     way = np.linspace(0.0, 1.0, 11) / np.linalg.norm(np.linspace(0.0, 1.0, 11))
     fps = 100.0
@@ -223,26 +225,39 @@ def test_steering_of_a_body_whose_answers_are_known(
     def answer(
         graph: ControlGraph, character: Character, planners: list[PathPlanner], seconds: float, **given: Any
     ) -> Any:
-        force = sum(push.force[1] for push in given.get("pushes", ()))
-        added = planners[0].turn(Place(0.0, 0.0, 0.0)) * (given.get("steering") or {}).get("walk/0", np.zeros(11))
-        names = [name for name in graph.fragments if name.startswith("walk/")]
-        entries = [
-            Performed(names[k % len(names)], "", 0.1 * k, 20, np.zeros(18), 0.3 + 0.01 * force * way)
-            for k in range(round(10 * seconds))
-        ]
+        added = planners[0].turn(Place(0.0, 0.0, 0.0)) * given["steering"]["walk/0"]
         turned = rotations.yaw(side * (added @ way) * np.arange(round(seconds * fps) + 1) / fps)
         rows = len(turned)
         clip = MotionClip("made up", fps, np.zeros((rows, 3)), turned, np.zeros((rows, 1)))
         fell = 3.0 if np.linalg.norm(added) > 0.06 else None
-        return (GraphRun(clip, clip, tuple(entries), (), False, fell),)
+        return (GraphRun(clip, clip, (), (), False, fell),)
+
+    def many(graph: ControlGraph, sampler: Any, names: Any, offsets: Array) -> tuple[Array, Array]:
+        return 0.1 + (offsets @ way).sum(axis=1), np.ones(len(offsets), dtype=bool)
 
     monkeypatch.setattr(steering, "run_graph", answer)
+    monkeypatch.setattr(steering, "_turn_rates", many)
+    monkeypatch.setattr(steering, "PAIRS", 400)
+    monkeypatch.setattr(steering, "RIDGE", 1e-12)
     only_walk = {n: replace(f, policy=None) if f.skill == "run" else f for n, f in graph.fragments.items()}
     told = record_steering(replace(graph, fragments=only_walk), body)
     assert set(told.actions) == {name for name in graph.fragments if name.startswith("walk/")}
     for action in told.actions.values():
-        np.testing.assert_allclose(action, side * 0.05 * way, atol=1e-9)
-    assert told.rates == pytest.approx({"walk": 0.05})
+        np.testing.assert_allclose(action, side * 0.15 * steering.STRONGEST_RAD * way, atol=1e-9)
+    assert told.rates == pytest.approx({"walk": 0.15 * steering.STRONGEST_RAD})
+
+
+def test_bodies_that_fall_tell_nothing_of_turning(graph: ControlGraph, body: Character) -> None:
+    """Policies that know nothing fall within four seconds, whatever is added to them."""
+    names = [name for name in graph.fragments if name.startswith("walk/")]
+    with PdRollouts(body) as rollouts:
+        sampler = Sampler(rollouts, feedback_actions(body), Cost(body))
+        offsets = np.zeros((2, len(names), 11))
+        offsets[:, :, 2] = np.array([[0.3], [-0.3]])  # rotation of the waist
+        rates, stand = steering._turn_rates(graph, sampler, names, offsets)
+    assert np.all(np.isfinite(rates))
+    assert not stand.any()
+    assert steering._turning_actions(graph, body, names) == {}
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_a_way_that_cannot_be_opened_is_looked_for_nearby(
         (there,) = (way for way in ways(done) if way.name == first.name)
         assert (there.leave, there.arrive) == ((first.leave + 1) % len(rings(graph)["walk"]), first.arrive)
         monkeypatch.setattr(joining, "moved", lambda *a: (setattr(made[-1], "passable", False), real(*a))[1])
-        with pytest.raises(GraphError, match=r"'walk' to 'run' by the transition 'walk-run'.*--blend"):
+        with pytest.raises(GraphError, match=r"'walk' to 'run' by the transition 'walk-run'.*--transition"):
             joined(graph, character, rollouts, OpenLoopConfig(), 1)
 
 
