@@ -22,7 +22,7 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o better.json --relearn       go on with what is learned
-  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4   bear harder pushes
+  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 5 --push-for 0.4   bear harder pushes
   mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
