@@ -73,7 +73,7 @@ def _rows(seed: int, options: argparse.Namespace) -> Iterator[Row]:
     falls = list(_falls(graph, seed))
     for where in RISING:
         of = [fall for fall in falls if fall.lay == _skill(where)][:FALLS]
-        yield Row(f"{where} | falls", "mujoco", float(len(of)), "", seed)
+        yield Row(f"{where} | times", "mujoco", float(len(of)), "", seed)
         yield Row(f"{where} | up", "mujoco", float(sum(fall.up for fall in of)), "", seed)
         yield Row(f"{where} | at once", "mujoco", float(sum(fall.up and fall.attempts == 1 for fall in of)), "", seed)
 
