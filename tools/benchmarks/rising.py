@@ -28,13 +28,13 @@ from mocap2ctrl.simulation.pushes import Push
 
 RISING = {"face down": "humanoid3d_getup_facedown", "face up": "humanoid3d_getup_faceup"}
 FALLS, MOST_TRIES = 20, 200
-PUSH_N, PUSH_S, FIRST_PUSH_S = (200.0, 400.0), 0.3, 2.0
+PUSH_N, PUSH_S, FIRST_PUSH_S = (300.0, 500.0), 0.3, 2.0
 """Of the push on the chest that throws over: newtons, seconds, and when at the earliest; up to a cycle later."""
 PATIENCE_S, WALKS_ON_S = 20.0, 5.0
 """How long a fall and all attempts to rise may take, and how long who has risen must walk on."""
 NOTE = (
     "A walk that is learned as in the table of learning gets DeepMimic's two get-up clips as rising skills: export-graph, then\n"
-    "learn, with their defaults. Then it is pushed over while it walks: for 0.3 s on the chest by 200 to 400 N in a random\n"
+    "learn, with their defaults. Then it is pushed over while it walks: for 0.3 s on the chest by 300 to 500 N in a random\n"
     "direction and at a random time; the first 20 falls each after which it rises from, or stays, face down and face up are\n"
     "counted. Up: it has risen, and walked on for 5 s without falling, within 25 s of the push; at once: by the first attempt.\n"
     "Learning: processor time for the rising skills alone; what captures/benchmark/learning has is not learned again."
