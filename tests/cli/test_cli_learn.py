@@ -245,13 +245,15 @@ def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(learn, "_config", config)
     path, output = tmp_path / "graph.json", tmp_path / "learned.json"
-    write_graph(graph, path)
+    write_graph(replace(graph, provenance={"learning": {"iterations": [{"pushed_s": 90.0}, {"pushed_s": 70.0}]}}), path)
     words = ("learn", path, "-o", output, "--iterations", 0)
     run(*words).refused("--iterations 0: nothing would be learned")
     run(*words, "--relearn", "--hardening", 0).refused("--iterations 0: nothing would be learned")
-    assert run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4).code == 0
+    done = run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4)
+    assert done.code == 0
+    assert f"{path} stood 90 s under growing pushes when it was learned, which is longer" in done.err
     assert (seen[-1].guided.iterations, seen[-1].hardening.iterations, seen[-1].hardening.push_s) == (0, 1, 0.4)
-    done = read_graph(output)
+    learned = read_graph(output)
     for name, fragment in graph.fragments.items():
-        np.testing.assert_array_equal(done.fragments[name].targets, fragment.targets)
-    assert any((f.policy.gain != 0.0).any() for f in done.fragments.values() if f.policy)
+        np.testing.assert_array_equal(learned.fragments[name].targets, fragment.targets)
+    assert any((f.policy.gain != 0.0).any() for f in learned.fragments.values() if f.policy)

@@ -22,6 +22,7 @@ def test_push_test_s_object(capture: Path, run: Run) -> None:
     ran = run("push-test", capture, "--max-force", 40, "--step", 20, "--workers", 1, "--json")
     assert ran.code == 0, ran.err
     said = ran.json
+    assert (said["skill"], said["torque_limit"]) == (None, None)
     assert set(said) >= PUSH_KEYS
     assert said["cyclic"] is False
     assert "a single push within the clip, not the paper's 40 s" in ran.err
