@@ -127,7 +127,10 @@ def run(options: argparse.Namespace) -> int:
             progress=display.progress,
         )
     if not learned.history:  # all was learned before, but was not yet where it belongs
-        print_json({"graph": str(output)}) if options.json else print(f"wrote {output}")
+        if options.json:
+            print_json({"graph": str(output)})
+        else:
+            print(f"wrote {output}")
         return 0
     write_bytes(plot, plot_learning(learned.history))
     best = learned.best

@@ -27,7 +27,7 @@ class LearningDisplay(_Display):
         self._part: str | None = None
         self._stages: set[str] = set()
         self._took: dict[str, list[float]] = {}
-        self._done, self._said, self._since = 0, 0, time.monotonic()
+        self._done, self._since = 0, time.monotonic()
 
     def progress(self, p: Progress) -> None:
         """Shows how far learning is."""
@@ -36,7 +36,8 @@ class LearningDisplay(_Display):
             self._begin(p)
         if p.iteration == 0:  # the open loop is no iteration
             self._since = time.monotonic()
-        if done > self._done:
+        new = done > self._done
+        if new:
             now = time.monotonic()
             self._took.setdefault(p.history[-1].stage, []).append(now - self._since)
             self._since, self._done = now, done
@@ -50,20 +51,18 @@ class LearningDisplay(_Display):
             after = f", after iteration {done}" if done else ""
             self._console.print(f"{p.what}{after} …", highlight=False)
             self._stages.add(p.what)
-        if self._bar.disable and done > self._said and done == p.iteration:
+        if self._bar.disable and new:
             last = p.history[-1]
             self._console.print(
                 f"iteration {last.number}/{p.iterations}: {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s under "
                 f"pushes; {last.stage}, cost {sum(last.cost.values()):.2f}, failures {last.failures}; {_best(p.history)}; {left}",
                 highlight=False,
             )
-            self._said = done
 
     def _begin(self, p: Progress) -> None:
         """A part of a graph, or all of it; or goes on with it."""
         self._part, self._stages, self._took = p.part, set(), {}
-        self._done = self._said = len(p.history)
-        self._since = time.monotonic()
+        self._done, self._since = len(p.history), time.monotonic()
         if p.part:
             self._console.print(f"learning {p.part} …", highlight=False)
         if p.history:

@@ -150,9 +150,8 @@ def _cut_skill(
 ) -> tuple[_CutSkill, list[int]]:
     """A skill in pieces, and the transition state of each wish."""
     if skill.pieces:
-        begins = np.cumsum([0.0, *(piece.duration_s for piece in skill.pieces[:-1])])
-        chosen = [nearest_state(begins, time, skill) for _, time in wanted]
-        return _CutSkill(skill, begins, tuple([piece] for piece in skill.pieces)), chosen
+        chosen = [nearest_state(skill.begins_s, time, skill) for _, time in wanted]
+        return _CutSkill(skill, skill.begins_s, tuple([piece] for piece in skill.pieces)), chosen
     states_s, index = transition_states(skill, [time for _, time in wanted])
     chains: list[Chain] = []
     known: list[tuple[Frames, Cut]] = []

@@ -17,15 +17,22 @@ from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.types import MotionClip
 
 
+def rings(graph: ControlGraph) -> dict[str, tuple[str, ...]]:
+    """Names of the fragments of each skill that is a ring of them, in order."""
+    skills: dict[str, list[str]] = {}
+    for name, fragment in graph.fragments.items():
+        skills.setdefault(fragment.skill, []).append(name)
+    return {
+        skill: tuple(names)
+        for skill, names in skills.items()
+        if all(after in graph.successors.get(before, ()) for before, after in pairwise([*names, names[0]]))
+    }
+
+
 def cycles_of(graph: ControlGraph) -> tuple[Skill, ...]:
     """The skills of a graph that are rings of fragments, as motions that are cut where their fragments are."""
-    skills = []
-    for name in dict.fromkeys(fragment.skill for fragment in graph.fragments.values()):
-        ring = [fragment for fragment in graph.fragments.values() if fragment.skill == name]
-        around = pairwise([*ring, ring[0]])
-        if all(after.name in graph.successors.get(before.name, ()) for before, after in around):
-            skills.append(Skill(name, close_loop(_laid(name, ring)), pieces=tuple(ring)))
-    return tuple(skills)
+    pieces = {skill: tuple(graph.fragments[name] for name in names) for skill, names in rings(graph).items()}
+    return tuple(Skill(skill, close_loop(_laid(skill, ring)), pieces=ring) for skill, ring in pieces.items())
 
 
 def united(graphs: Sequence[tuple[str, ControlGraph]]) -> ControlGraph:
@@ -55,7 +62,7 @@ def united(graphs: Sequence[tuple[str, ControlGraph]]) -> ControlGraph:
     return replace(first, fragments=fragments, successors=successors, provenance=provenance)
 
 
-def _laid(name: str, fragments: list[ControlFragment]) -> MotionClip:
+def _laid(name: str, fragments: Sequence[ControlFragment]) -> MotionClip:
     """The references of fragments as one loop: each is laid at the end of the one before."""
     parts = [_frames(fragments[0])]
     for fragment in fragments[1:]:

@@ -54,6 +54,11 @@ class Skill:
         """Of the motion, or of its cycle."""
         return self.clip.duration_s
 
+    @property
+    def begins_s(self) -> Array:
+        """(P,) seconds at which its pieces begin."""
+        return np.cumsum([0.0, *(piece.duration_s for piece in self.pieces[:-1])])
+
     def at(self, times_s: Array) -> Frames:
         """The motion at times (N,), by cubic splines; a cycle goes on for one period before its begin and one after its end."""
         positions, orientations = self._splines

@@ -16,11 +16,10 @@ import numpy as np
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.graph.blend import blended, passed_s, share_of
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
-from mocap2ctrl.graph.learned import cycles_of
-from mocap2ctrl.graph.pieces import Cut, fragments_of
+from mocap2ctrl.graph.learned import cycles_of, rings
+from mocap2ctrl.graph.pieces import Cut, fragments_of, nearest_state
 from mocap2ctrl.graph.skills import Skill
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
-from mocap2ctrl.types import Array
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,10 @@ class Way:
     arrive: int
 
 
-def rings(graph: ControlGraph) -> dict[str, tuple[str, ...]]:
-    """Names of the fragments of each skill that is a ring of them, in order."""
-    return {skill.name: tuple(piece.name for piece in skill.pieces) for skill in cycles_of(graph)}
-
-
 def ways(graph: ControlGraph) -> tuple[Way, ...]:
     """All chains of a skill of their own that one cycle leads to, and that lead to another."""
-    place = {name: (ring, i) for ring, names in rings(graph).items() for i, name in enumerate(names)}
+    cycles = rings(graph)
+    place = {name: (cycle, i) for cycle, names in cycles.items() for i, name in enumerate(names)}
     chains: dict[str, list[str]] = {}
     for name, fragment in graph.fragments.items():
         if name not in place:
@@ -63,7 +58,7 @@ def ways(graph: ControlGraph) -> tuple[Way, ...]:
         if linked and len(before) == len(after) == 1 and before[0] in place and after[0] in place:
             source, last = place[before[0]]
             target, arrive = place[after[0]]
-            leave = (last + 1) % len(rings(graph)[source])
+            leave = (last + 1) % len(cycles[source])
             found.append(Way(skill, tuple(chain), source, target, leave, arrive))
     return tuple(found)
 
@@ -72,8 +67,7 @@ def moved(graph: ControlGraph, way: Way, leave: int, arrive: int) -> tuple[Contr
     """The graph with a way that begins and ends at other fragments of its cycles, and that way."""
     names = rings(graph)
     before, after = names[way.source], names[way.target]
-    successors = dict(graph.successors)
-    successors = {name: tuple(n for n in others if n != way.chain[0]) for name, others in successors.items()}
+    successors = {name: tuple(n for n in others if n != way.chain[0]) for name, others in graph.successors.items()}
     successors[before[leave - 1]] += (way.chain[0],)
     successors[way.chain[-1]] = (after[arrive],)
     return replace(graph, successors=successors), replace(way, leave=leave, arrive=arrive)
@@ -92,7 +86,7 @@ def drafted(graph: ControlGraph, way: Way) -> dict[str, ControlFragment]:
     old = [graph.fragments[name] for name in way.chain]
     steps = round(old[0].duration_s / PD_TIME_STEP_S)
     division = Cut(len(old), steps)
-    begin, end = _begins(source)[way.leave], _begins(target)[way.arrive]
+    begin, end = source.begins_s[way.leave], target.begins_s[way.arrive]
     count = division.count * division.steps
     frames = blended(source, begin, target, end, division.seconds, count)
     held = blended(_held(source), begin, _held(target), end, division.seconds, count)
@@ -108,11 +102,6 @@ def drafted(graph: ControlGraph, way: Way) -> dict[str, ControlFragment]:
     return chain
 
 
-def _begins(cycle: Skill) -> Array:
-    """Seconds at which the fragments of a cycle begin."""
-    return np.cumsum([0.0, *(piece.duration_s for piece in cycle.pieces[:-1])])
-
-
 def _held(cycle: Skill) -> Skill:
     """A cycle whose motion is its targets, each for the end of its servo step, instead of its reference."""
     held = np.concatenate([np.repeat(f.targets, round(f.frame_s / PD_TIME_STEP_S), axis=0) for f in cycle.pieces])
@@ -121,9 +110,7 @@ def _held(cycle: Skill) -> Skill:
 
 def _policy(cycle: Skill, time_s: float) -> FeedbackPolicy:
     """That of the fragment whose begin is nearest a moment of a cycle."""
-    gap = _begins(cycle) - time_s
-    gap = gap - np.round(gap / cycle.duration_s) * cycle.duration_s
-    nearest = cycle.pieces[int(np.argmin(np.abs(gap)))]
+    nearest = cycle.pieces[nearest_state(cycle.begins_s, time_s, cycle)]
     if nearest.policy is None:
         raise GraphError(f"the fragment {nearest.name!r} has no policy; ways are drafted between learned cycles")
     return nearest.policy

@@ -79,9 +79,7 @@ class CheckpointFolder:
             ConfigError: an interrupted learning is there.
         """
         if self.begun:
-            raise ConfigError(
-                f"{self._output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew"
-            )
+            raise interrupted(self._output)
 
     def _graphs(self) -> list[Path]:
         return [file for kind in ("graph", "best") for file in self.path.glob(f"{kind}-*.json")]
@@ -95,9 +93,7 @@ class CheckpointFolder:
         try:
             data: dict[str, Any] = json.loads((self.path / STATE).read_text("utf-8"))
             if data["key"] != self._key:
-                raise GraphError(
-                    f"{self.path}: was begun with another graph or other options; give the same, or begin anew with --overwrite"
-                )
+                raise another_task(self.path)
             files = {what: self.path / name for what, name in data["files"].items()}
             history = tuple(Iteration(**entry) for entry in data["history"])
             return Checkpoint(read_kept(files["graph"]), read_kept(files["best"]), history, tuple(data["core_s"]))
@@ -115,6 +111,18 @@ class CheckpointFolder:
             file.unlink()
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
+
+
+def interrupted(output: Path) -> ConfigError:
+    """What is wrong where a learning would begin anew without being told to."""
+    return ConfigError(f"{output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew")
+
+
+def another_task(kept: Path) -> GraphError:
+    """What is wrong where another learning would be gone on with."""
+    return GraphError(
+        f"{kept}: was begun with another graph or other options; give the same, or begin anew with --overwrite"
+    )
 
 
 def read_kept(path: Path) -> ControlGraph:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, ControlGraph, FeedbackPolicy
-from mocap2ctrl.graph.ways import Way, drafted, moved, rings, ways
+from mocap2ctrl.graph.learned import rings
+from mocap2ctrl.graph.ways import Way, drafted, moved, ways
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.open_loop import OpenLoopConfig, averaged_fragment
@@ -121,7 +122,7 @@ class _Opener:
         for number, (sooner, later) in enumerate(shifts):
             graph, place = moved(self._graph, way, (way.leave + sooner) % first, (way.arrive + later) % second)
             chain = drafted(graph, place)
-            tasks = self._evolved(place, chain, starts[place.leave], number == 0)
+            tasks = self._evolved(chain, self._onward(place), starts[place.leave], patient=number == 0)
             progress((number + 1) / len(shifts))
             if tasks is not None:
                 return replace(
@@ -145,9 +146,9 @@ class _Opener:
         return [np.array(at) for at in states]
 
     def _evolved(
-        self, way: Way, chain: Mapping[str, ControlFragment], starts: Array, patient: bool
+        self, chain: Mapping[str, ControlFragment], onward: Sequence[Task], starts: Array, *, patient: bool
     ) -> list[Task] | None:
-        """The tasks of the way with actions by which the policies alone get through; None if none are found.
+        """The tasks of a way with actions by which the policies alone get through, and `onward`; None if none are found.
 
         Where nobody gets through in the first round it is given up, unless `patient`.
         """
@@ -156,11 +157,11 @@ class _Opener:
             replace(self._task(f), explored=True, deviation=np.full(ACTION_FEATURES, deviation)) for f in chain.values()
         ]
         for number in range(config.rounds):
-            if self._share(way, tasks, starts) >= WELL:
+            if self._share(tasks, onward, starts) >= WELL:
                 return tasks
-            found = [self._found(way, tasks, starts) for _ in range(config.walks)]
+            found = [self._found(tasks, onward, starts) for _ in range(config.walks)]
             offsets = [each for each in found if each is not None]
-            if not offsets and (number == 0 and not patient):
+            if not offsets and number == 0 and not patient:
                 return None
             if offsets:
                 mean = np.mean(offsets, axis=0)
@@ -168,12 +169,12 @@ class _Opener:
                     replace(task, offset=task.offset + config.change * (wanted - task.offset))
                     for task, wanted in zip(tasks, mean, strict=True)
                 ]
-        return tasks if self._share(way, tasks, starts) >= WELL else None
+        return tasks if self._share(tasks, onward, starts) >= WELL else None
 
-    def _found(self, way: Way, tasks: Sequence[Task], starts: Array) -> Array | None:
+    def _found(self, tasks: Sequence[Task], onward: Sequence[Task], starts: Array) -> Array | None:
         """(F, 11) â of the best sampled walk through the way and on; None if nobody got through the way."""
         config = self._config
-        course = [*tasks, *islice(self._onward(way), config.beyond)]
+        course = [*tasks, *onward[: config.beyond]]
         course[0] = replace(course[0], start=starts[self._rng.integers(len(starts))])
         sampling = SamplingConfig(config.samples, roll_back=5, retries=2, lookahead=config.lookahead)
         done = self._sampler.walk(course, sampling, self._rng)
@@ -187,10 +188,10 @@ class _Opener:
         around = [self._task(self._graph.fragments[name]) for name in (*ring[way.arrive :], *ring[: way.arrive])]
         return around * (1 + max(self._config.stands, self._config.beyond) // len(ring))
 
-    def _share(self, way: Way, tasks: Sequence[Task], starts: Array) -> float:
+    def _share(self, tasks: Sequence[Task], onward: Sequence[Task], starts: Array) -> float:
         """Of the starts, from which the policies alone get through the way and stay up after it."""
         states = starts
-        for task in [*tasks, *islice(self._onward(way), self._config.stands)]:
+        for task in [*tasks, *onward[: self._config.stands]]:
             done = self._sampler.follow(states, task)
             states = done.finals[done.stands]
             if len(states) == 0:

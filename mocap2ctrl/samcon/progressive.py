@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mocap2ctrl.errors import ConfigError, GraphError
+from mocap2ctrl.errors import GraphError
 from mocap2ctrl.files import refuse_existing
 from mocap2ctrl.graph.core import comes_back
 from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.ways import rings, ways
-from mocap2ctrl.samcon.checkpoint import STATE, CheckpointFolder, key_of, read_kept
+from mocap2ctrl.graph.learned import rings
+from mocap2ctrl.graph.ways import ways
+from mocap2ctrl.samcon.checkpoint import STATE, CheckpointFolder, another_task, interrupted, key_of, read_kept
 from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.joining import joined
 from mocap2ctrl.samcon.learn import LearnConfig, Learned, Opening, Progress, learn
@@ -85,9 +87,7 @@ def learn_in_parts(
     whole, piece, key = _parts_file(output), _part_file(output), key_of(graph, config)
     if not resume:
         if not overwrite and resumable(output):
-            raise ConfigError(
-                f"{output}: its learning was interrupted; --resume goes on with it, --overwrite begins anew"
-            )
+            raise interrupted(output)
         refuse_existing(output, *beside, overwrite=overwrite)
         whole.unlink(missing_ok=True)
     elif whole.is_file():
@@ -130,9 +130,10 @@ def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:
     cycles = rings(_only(graph, core))
     if len(cycles) > 1:
         found += [Part(name, ring, ring, config) for name, ring in cycles.items()]
-        between = [name for way in ways(graph) for name in way.chain]
-        tied = tuple(name for name in core if name in between or any(name in ring for ring in cycles.values()))
-        found.append(Part("transitions", tuple(between), tied, ways_config(config), joined))
+        between = tuple(name for way in ways(graph) for name in way.chain)
+        tied = {*between, *chain.from_iterable(cycles.values())}
+        within = tuple(name for name in core if name in tied)
+        found.append(Part("transitions", between, within, ways_config(config), joined))
     known = {name for part in found for name in part.learned}
     found.append(
         Part("the rest" if found else "walks", tuple(name for name in core if name not in known), core, config)
@@ -176,9 +177,7 @@ def _gone_on(kept: ControlGraph, key: str, output: Path) -> ControlGraph:
     """
     provenance = dict(kept.provenance)
     if provenance.pop(KEY, None) != key:
-        raise GraphError(
-            f"{_parts_file(output)}: was begun with another graph or other options; give the same, or begin anew with --overwrite"
-        )
+        raise another_task(_parts_file(output))
     return replace(kept, provenance=provenance)
 
 

@@ -26,7 +26,7 @@ from mocap2ctrl.evaluation.push_test import (
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
-from mocap2ctrl.graph.learned import cycles_of
+from mocap2ctrl.graph.learned import rings
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.sampling import Sampler
@@ -60,7 +60,8 @@ def learned_cycle(graph: ControlGraph, skill: str | None = None) -> tuple[Contro
     Raises:
         GraphError: there is none.
     """
-    learned = {s.name: s.pieces for s in cycles_of(graph) if all(piece.policy is not None for piece in s.pieces)}
+    cycles = {name: tuple(graph.fragments[piece] for piece in ring) for name, ring in rings(graph).items()}
+    learned = {name: pieces for name, pieces in cycles.items() if all(piece.policy is not None for piece in pieces)}
     if not learned:
         raise GraphError("no skill of the graph is a learned cycle, which push-test pushes; mocap2ctrl learn learns it")
     if skill is not None and skill not in learned:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.learned import rings
 from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions
@@ -55,10 +56,8 @@ def record_steering(graph: ControlGraph, character: Character) -> Steering:
     """Steering of all learned cycles of a graph: of what turns them most, the largest share with which they stand full turns."""
     actions: dict[str, Array] = {}
     rates: dict[str, float] = {}
-    for skill in dict.fromkeys(fragment.skill for fragment in graph.fragments.values()):
-        names = [name for name, fragment in graph.fragments.items() if fragment.skill == skill]
-        cycle = names[0] in graph.successors[names[-1]]
-        if cycle and all(graph.fragments[name].policy is not None for name in names):
+    for skill, names in rings(graph).items():
+        if all(graph.fragments[name].policy is not None for name in names):
             found = _turning_actions(graph, character, names)
             stood = _largest_that_stands(graph, character, skill, found) if found else None
             if stood is not None:

@@ -360,17 +360,8 @@ def _add_velocity(
     result.parts[name] += 0.5 * float(np.sum(np.log1p(squared)))
     if result.derivatives:
         precision = 1.0 / (sigma**2 * (1.0 + squared))
-        _add_springs(
-            *(
-                result.gradient,
-                result.within,
-                result.next,
-                precision,
-                precision * residual,
-                evidence.fps * along,
-                by_turn,
-            )
-        )
+        pulled, moved = precision * residual, evidence.fps * along
+        _add_springs(result.gradient, result.within, result.next, precision, pulled, moved, by_turn)
 
 
 @njit

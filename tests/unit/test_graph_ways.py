@@ -15,10 +15,10 @@ from mocap2ctrl.errors import GraphError
 from mocap2ctrl.graph.blend import passed_s, share_of
 from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.fragments import ControlGraph, FeedbackPolicy
-from mocap2ctrl.graph.learned import cycles_of
+from mocap2ctrl.graph.learned import cycles_of, rings
 from mocap2ctrl.graph.skills import Skill, make_skill
 from mocap2ctrl.graph.transitions import transition
-from mocap2ctrl.graph.ways import Way, drafted, moved, rings, ways
+from mocap2ctrl.graph.ways import Way, drafted, moved, ways
 from mocap2ctrl.samcon import joining
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import feedback_actions

@@ -17,7 +17,8 @@ from mocap2ctrl.files import write_json
 from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.ways import moved, rings, ways
+from mocap2ctrl.graph.learned import rings
+from mocap2ctrl.graph.ways import moved, ways
 from mocap2ctrl.samcon import progressive
 from mocap2ctrl.samcon.checkpoint import STATE, CheckpointFolder, key_of
 from mocap2ctrl.samcon.joining import joined

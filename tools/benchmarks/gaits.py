@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.learning import _said, clips_are_here
+from benchmarks.learning import clips_are_here, learned_once
 from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl import api
 from mocap2ctrl.graph.export import GraphOptions, export_graph
-from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performance import Crowd
-from mocap2ctrl.samcon.progressive import learn_in_parts, resumable
 from mocap2ctrl.samcon.walks import random_walk
 
 CLIPS = {"walk": "humanoid3d_walk", "run": "humanoid3d_run"}
@@ -47,7 +45,7 @@ def gaits(options: argparse.Namespace) -> Iterator[Row]:
 def _rows(seed: int, workers: int) -> Iterator[Row]:
     folder = CACHE / "gaits" / str(seed)
     fitted_s = [_fitted(folder / name, clip, seed, workers) for name, clip in CLIPS.items()]
-    graph, learned_s = _learned(folder, seed, workers)
+    graph, learned_s = learned_once(lambda: _graph(folder), folder / "learned.json", LearnConfig(seed=seed), workers)
     if all(fitted_s):
         yield Row("both | fits", "mujoco", sum(fitted_s) / 60.0, "core-min", seed)
     if learned_s:
@@ -71,18 +69,10 @@ def _fitted(folder: Path, clip: str, seed: int, workers: int) -> float:
     return api.fit(clip, folder, seed=seed, cycles=CYCLES, workers=workers, overwrite=True).outcome.core_s
 
 
-def _learned(folder: Path, seed: int, threads: int) -> tuple[ControlGraph, float]:
-    """The graph with feedback, and the processor seconds that learning took; 0 if it was there."""
-    output = folder / "learned.json"
-    if output.is_file():
-        return read_graph(output), 0.0
+def _graph(folder: Path) -> ControlGraph:
+    """Of what both controllers do."""
     inputs = [Input(name, str(folder / name)) for name in CLIPS]
-    graph = export_graph(inputs, GraphOptions(symmetric=tuple(CLIPS))).built.graph
-    learned = learn_in_parts(
-        graph, output, LearnConfig(seed=seed), threads=threads, resume=resumable(output), overwrite=True,
-        progress=lambda p: _said(output.with_name(p.part), p.what, p.iteration, p.history),
-    )  # fmt: skip
-    return learned.graph, sum(learned.core_s)
+    return export_graph(inputs, GraphOptions(symmetric=tuple(CLIPS))).built.graph
 
 
 def _changes(graph: ControlGraph, seed: int) -> float:

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks.rows import CACHE, Row, measured_before
@@ -18,8 +19,9 @@ from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.hardening import HardeningConfig
-from mocap2ctrl.samcon.learn import LearnConfig, Learned, learn
+from mocap2ctrl.samcon.learn import LearnConfig, Learned, Progress, learn
 from mocap2ctrl.samcon.performance import Crowd
+from mocap2ctrl.samcon.progressive import learn_in_parts, resumable
 from mocap2ctrl.samcon.push_test import push_test_graph
 
 
@@ -130,15 +132,24 @@ def _hardened(
     graph: ControlGraph, output: Path, hardening: HardeningConfig, seed: int, threads: int
 ) -> tuple[ControlGraph, float]:
     """A learned graph that is hardened further, and the processor seconds of that; 0 if it was done before."""
-    begun = output.with_suffix(".learning").is_dir()
-    if output.is_file() and not begun:
-        return read_graph(output), 0.0
     config = LearnConfig(seed=seed, relearn=True, hardening=hardening)
     config = replace(config, guided=replace(config.guided, iterations=0))
-    learned = learn(
-        graph, output, config, threads=threads, resume=begun, overwrite=True,
-        progress=lambda p: _said(output, p.what, p.iteration, p.history),
-    )  # fmt: skip
+    return learned_once(lambda: graph, output, config, threads)
+
+
+def learned_once(
+    graph: Callable[[], ControlGraph], output: Path, config: LearnConfig, threads: int
+) -> tuple[ControlGraph, float]:
+    """What `output` holds, or else `graph` learned, and the processor seconds of that; 0 if it was done before.
+
+    Goes on with what an interrupted call has left.
+    """
+    begun = resumable(output)
+    if output.is_file() and not begun:
+        return read_graph(output), 0.0
+    learned = learn_in_parts(
+        graph(), output, config, threads=threads, resume=begun, overwrite=True, progress=partial(said, output.stem)
+    )
     return learned.graph, sum(learned.core_s)
 
 
@@ -159,14 +170,15 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Lea
     output.parent.mkdir(parents=True, exist_ok=True)
     return learn(
         graph, output, config, threads=threads, resume=output.with_suffix(".learning").is_dir(), overwrite=True,
-        progress=lambda p: _said(output, p.what, p.iteration, p.history),
+        progress=partial(said, output.stem),
     )  # fmt: skip
 
 
-def _said(output: Path, what: str, iteration: int, history: object) -> None:
-    if what == "iterations":
-        last = history[-1]  # type: ignore[index]
+def said(name: str, p: Progress) -> None:
+    """Tells what an iteration came to."""
+    if p.what == "iterations":
+        last = p.history[-1]
         print(
-            f"{output.stem}: iteration {iteration}, {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s pushed",
+            f"{p.part or name}: iteration {p.iteration}, {last.undisturbed_s:.0f} s undisturbed, {last.pushed_s:.0f} s pushed",
             file=sys.stderr,
         )

@@ -8,21 +8,20 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.learning import CASES, _learned, _said, clips_are_here
+from benchmarks.learning import CASES, _learned, clips_are_here, learned_once
 from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.export import GraphOptions, export_graph
-from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.planning import PathPlanner, Place
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed
-from mocap2ctrl.samcon.progressive import learn_in_parts, resumable
 from mocap2ctrl.samcon.run import run_graph
 from mocap2ctrl.simulation.pushes import Push
 
@@ -83,25 +82,20 @@ def _skill(where: str) -> str:
 
 
 def _risen(seed: int, threads: int) -> tuple[ControlGraph, float]:
-    """The walk of the table of learning with rising skills, and the processor seconds that learning these took.
+    """The walk of the table of learning with rising skills, and how long learning these took; see `learned_once`."""
+    folder = CACHE / "learning"
+    return learned_once(
+        lambda: _rising_graph(folder, seed, threads), folder / f"rising-{seed}.json", LearnConfig(seed=seed), threads
+    )
 
-    0 if it was done before. Goes on with what an interrupted call has left.
-    """
-    output = CACHE / "learning" / f"rising-{seed}.json"
-    begun = resumable(output)
-    if output.is_file() and not begun:
-        return read_graph(output), 0.0
-    walk = CACHE / "learning" / f"walk-{seed}.json"
+
+def _rising_graph(folder: Path, seed: int, threads: int) -> ControlGraph:
+    """The learned walk, and rising skills that are to be learned."""
+    walk = folder / f"walk-{seed}.json"
     if not walk.is_file():
         _learned("walk", CASES["walk"], seed, threads, quick=False)
     inputs = [Input(walk.stem, str(walk)), *(Input(_skill(where), clip) for where, clip in RISING.items())]
-    skills = [_skill(where) for where in RISING]
-    graph = export_graph(inputs, GraphOptions(rising=skills)).built.graph
-    learned = learn_in_parts(
-        graph, output, LearnConfig(seed=seed), threads=threads, resume=begun, overwrite=True,
-        progress=lambda p: _said(output, p.what, p.iteration, p.history),
-    )  # fmt: skip
-    return learned.graph, sum(learned.core_s)
+    return export_graph(inputs, GraphOptions(rising=[_skill(where) for where in RISING])).built.graph
 
 
 def _falls(graph: ControlGraph, seed: int) -> Iterator[Fall]:
