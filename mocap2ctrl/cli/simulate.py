@@ -26,6 +26,7 @@ EPILOG = """examples:
   mocap2ctrl simulate captures/walk --diverged 1        again what diverged during the fit
   mocap2ctrl simulate learned.json --path walk,walk,run --seconds 20
   mocap2ctrl simulate learned.json --characters 4
+  mocap2ctrl simulate learned.json --engine bullet      in another engine than it was learned in
 """
 
 
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
-        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted or learned in"
     )
     parser.add_argument(
         "--diverged",

@@ -25,7 +25,9 @@ SECONDS = 10.0
 CIRCLE_M = 1.2
 """Radius of the circle on which characters begin, facing its middle, for each of them."""
 OPTIONS = ("path", "seed", "goal", "characters")
-NOT_FOR_GRAPHS = ("engine", "diverged")
+ENGINE = "mujoco"
+"""In which graphs are learned."""
+NOT_FOR_GRAPHS = ("diverged",)
 
 
 def add_graph_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,8 +98,10 @@ def _simulated(
     from mocap2ctrl.graph.planning import GoalPlanner
     from mocap2ctrl.samcon.run import run_graph
     from mocap2ctrl.samcon.steering import record_steering
+    from mocap2ctrl.simulation.engine_stage import check_stage
 
-    seconds, places = options.seconds or SECONDS, _circle(options.characters or 1)
+    seconds, places, engine = options.seconds or SECONDS, _circle(options.characters or 1), options.engine or ENGINE
+    check_stage(engine, len(places))
     planners, environment = _planners(options, graph, places), _environment(options, len(places))
     pushes, steering = pushes_of(options, character, seconds), None
     if any(isinstance(planner, GoalPlanner) for planner in planners):
@@ -113,6 +117,7 @@ def _simulated(
         places=places,
         steering=None if steering is None else steering.actions,
         environment=environment,
+        engine=engine,
     )
     return runs, pushes
 
@@ -182,6 +187,7 @@ def _tell(options: argparse.Namespace, runs: Sequence[GraphRun], look_at: Path) 
     seconds = runs[0].clip.duration_s
     said: dict[str, object] = {"seconds": seconds, "fell": fell_at is not None, "fell_at_s": fell_at}
     said["environment"] = runs[0].environment.name
+    said["engine"] = options.engine or ENGINE
     said["fragments"] = sum(len(done.performed) for done in runs)
     if len(runs) > 1:
         said |= {"all_fell_at_s": falls, "met": [[other + 1 for other in done.met] for done in runs]}
@@ -258,4 +264,4 @@ def _label(options: argparse.Namespace) -> str:
 
     named = {"": options.path, "seed_": options.seed, "to_": options.goal, "characters_": options.characters}
     parts = [name + re.sub(r"[^\w.+-]+", "_", str(value)) for name, value in named.items() if value is not None]
-    return "-".join([*parts, *label_parts(options)]) or "walk"
+    return "-".join([*parts, *label_parts(options), *([options.engine] if options.engine else [])]) or "walk"

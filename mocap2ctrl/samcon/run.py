@@ -19,8 +19,8 @@ from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.motion.clips import at_times
 from mocap2ctrl.samcon.performer import RAGDOLL, Performed, Performer, place_of, placed
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.engine_stage import make_stage
 from mocap2ctrl.simulation.environment import LEVEL, Environment
-from mocap2ctrl.simulation.mujoco_stage import Stage
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.simulation.terrain import ground_height, surfaces, sway_at
@@ -64,6 +64,7 @@ def run_graph(
     places: Sequence[Place] | None = None,
     steering: Mapping[str, Array] | None = None,
     environment: Environment = LEVEL,
+    engine: str = "mujoco",
 ) -> tuple[GraphRun, ...]:
     """Simulates as many characters as there are planners.
 
@@ -77,6 +78,10 @@ def run_graph(
         places: where each begins; where the references do if not given.
         steering: actions by fragment that turn a character to the left, see `samcon.steering`.
         environment: where; laid out from where the first character begins.
+        engine: in which; others than MuJoCo hold one character.
+
+    Raises:
+        EngineError: an engine that is not there, or has no such environment or room.
     """
     performers = [Performer(graph, character, planner, steering) for planner in planners]
     joints = len(character.hinges)
@@ -85,7 +90,8 @@ def run_graph(
         starts = np.array([placed(start, place, joints) for start, place in zip(starts, places, strict=True)])
     first = place_of(starts[0])
     here = environment.placed((first.x, first.y), first.heading)
-    stage = Stage(character, len(starts), pd_gains(character, graph.gains), torque_scale=torque_scale, environment=here)
+    gains = pd_gains(character, graph.gains)
+    stage = make_stage(engine, character, len(starts), gains, torque_scale=torque_scale, environment=here)
     stage.place([_lifted(start, here, character) for start in starts])
     recorded, met, fine = [stage.snapshots()], set[tuple[int, int]](), True
     table = [np.array(push.row(PD_TIME_STEP_S)) for push in pushes]

@@ -25,20 +25,29 @@ def make_engine(
     Raises:
         EngineError: no such engine, its library is not installed, or it has no such environments.
     """
+    check_engine(name)
     if name == "mujoco":
         from mocap2ctrl.simulation.mujoco import MujocoEngine
 
         return MujocoEngine(character, torque_scale=torque_scale, servo=servo, environment=environment)
-    if name == "bullet":
-        if not has_bullet():
-            raise EngineError(
-                "engine 'bullet' is not available: pybullet is not installed (it has no wheel for CPython 3.12 and newer); "
-                "use CPython 3.11, or choose 'mujoco'"
-            )
-        from mocap2ctrl.simulation.bullet import BulletEngine
+    from mocap2ctrl.simulation.bullet import BulletEngine
 
-        return BulletEngine(character, torque_scale=torque_scale, servo=servo, environment=environment)
-    raise EngineError(f"engine {name!r} is not available; choose one of {', '.join(map(repr, ENGINES))}")
+    return BulletEngine(character, torque_scale=torque_scale, servo=servo, environment=environment)
+
+
+def check_engine(name: str) -> None:
+    """Whether there is such an engine.
+
+    Raises:
+        EngineError: no such engine, or its library is not installed.
+    """
+    if name not in ENGINES:
+        raise EngineError(f"engine {name!r} is not available; choose one of {', '.join(map(repr, ENGINES))}")
+    if name == "bullet" and not has_bullet():
+        raise EngineError(
+            "engine 'bullet' is not available: pybullet is not installed (it has no wheel for CPython 3.12 and newer); "
+            "use CPython 3.11, or choose 'mujoco'"
+        )
 
 
 def has_bullet() -> bool:

@@ -15,6 +15,7 @@ from mocap2ctrl.graph.build import build_graph
 from mocap2ctrl.graph.file import write_graph
 from mocap2ctrl.graph.transitions import Transition
 from mocap2ctrl.motion.npz import read_motion
+from mocap2ctrl.simulation.choose import has_bullet
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def graph(tmp_path: Path, character: Character) -> Path:
 
 def test_a_path(graph: Path, run: Run, character: Character) -> None:
     said = run("simulate", graph, "--path", "walk, run", "--seconds", 3, "--no-video", "--json").json
-    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments", "environment"}
+    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments", "environment", "engine"}
     assert said["seconds"] == 3.0
     assert said["fell"] is True
     assert 0.2 < said["fell_at_s"] < 3.0
@@ -76,6 +77,18 @@ def test_in_another_environment(graph: Path, run: Run, character: Character, tmp
     run("simulate", graph, "--environment", "moon", "--characters", 2).refused("is for one character")
 
 
+@pytest.mark.skipif(not has_bullet(), reason="pybullet is not installed")
+def test_in_another_engine(graph: Path, run: Run, character: Character) -> None:
+    said = run("simulate", graph, "--path", "walk", "--seconds", 0.3, "--engine", "bullet", "--no-video", "--json").json
+    assert said["engine"] == "bullet"
+    here = run("simulate", graph, "--path", "walk", "--seconds", 0.3, "--no-video", "--json").json
+    assert here["engine"] == "mujoco"
+    folder = graph.parent / "graph.simulations"
+    one, other = (read_motion(folder / name / "motion.npz", character) for name in ("walk-0.3s-bullet", "walk-0.3s"))
+    assert 0.0 < np.abs(one.angles[-1] - other.angles[-1]).max() < 0.2
+    run("simulate", graph, "--engine", "bullet", "--characters", 2, "--no-video").refused("one character at a time")
+
+
 def test_company(graph: Path, run: Run, character: Character, tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = run("simulate", graph, "--characters", 2, "--seconds", 0.4, "-o", out, "--json").json
@@ -111,7 +124,7 @@ def test_mistakes(graph: Path, capture: Path, run: Run, tmp_path: Path) -> None:
     run("simulate", graph, "--path", "jump", "--no-video").refused("no skill 'jump'", "there are walk, run")
     run("simulate", graph, "--path", "walk,", "--no-video").refused("the path has an empty name", "there are walk, run")
     run("simulate", graph, "--path", "walk", "--seed", 1).refused("--path and --seed")
-    run("simulate", graph, "--engine", "bullet").refused("--engine is for captures only")
+    run("simulate", graph, "--engine", "ode", "--no-video").refused("engine 'ode' is not available")
     run("simulate", graph, "--diverged", 1).refused("--diverged is for captures only")
     run("simulate", graph, "--push-at", 1).refused("--push-at goes with --push")
     run("simulate", graph, "--push", 1, 0, 0, "--push-at", 60).refused("would come after the end")
