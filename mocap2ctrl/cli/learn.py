@@ -6,7 +6,7 @@ import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mocap2ctrl.cli.input_options import add_correction_arguments, add_time_arguments
 from mocap2ctrl.cli.learning_display import LearningDisplay
@@ -22,7 +22,7 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o better.json --relearn       go on with what is learned
-  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 5 --push-for 0.4   bear harder pushes
+  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4   bear harder pushes
   mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
@@ -113,13 +113,13 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError(f"-o {output}: is the input, with which an interrupted learning goes on; give another name")
     plot = output.with_suffix(".png")
     check_place(output.parent)
-    graph = _graph(options)
+    graph, config = _graph(options), _config(options)
     make_folder(output.parent)
     with alone(output), LearningDisplay() as display:
         learned = learn_in_parts(
             graph,
             output,
-            _config(options),
+            config,
             threads=options.workers or os.cpu_count() or 1,
             resume=options.resume,
             overwrite=options.overwrite,
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> int:
         f"{best.undisturbed_s:.0f} s undisturbed, {best.pushed_s:.0f} s under growing pushes"
     )
     print(f"wrote {output}, {plot}")
-    before = _stood_s(graph)
+    before = _stood_s(graph, config.trials.push_s)
     if options.relearn and before is not None and before > best.pushed_s:
         note(
             f"note: {options.input} stood {before:.0f} s under growing pushes when it was learned, which is longer: keep it"
@@ -160,10 +160,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _stood_s(graph: ControlGraph) -> float | None:
-    """How long what was learned before stood under growing pushes, if its file tells."""
+def _stood_s(graph: ControlGraph, push_s: float) -> float | None:
+    """How long what was learned before stood under growing pushes as long as these, if its file tells."""
+    from mocap2ctrl.samcon.performance import PUSH_S
+
     try:
-        return float(max(entry["pushed_s"] for entry in graph.provenance["learning"]["iterations"]))  # type: ignore[index]
+        learning: Any = graph.provenance["learning"]
+        if learning["config"]["trials"].get("push_s", PUSH_S) != push_s:
+            return None
+        return float(max(entry["pushed_s"] for entry in learning["iterations"]))
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -188,7 +193,10 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     hardening = replace(config.hardening, **{k: v for k, v in harder.items() if v is not None})
     if guided.iterations == 0 and not (options.relearn and hardening.iterations):
         raise ConfigError("--iterations 0: nothing would be learned; it is for --relearn with --hardening 1 or more")
-    return replace(config, guided=guided, hardening=hardening)
+    trials = replace(config.trials, push_s=hardening.push_s)
+    return replace(
+        config, guided=guided, hardening=hardening.again() if guided.iterations == 0 else hardening, trials=trials
+    )
 
 
 def _graph(options: argparse.Namespace) -> ControlGraph:

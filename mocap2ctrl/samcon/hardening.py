@@ -78,6 +78,10 @@ class HardeningConfig:
     push_n: float = 250.0
     fallen: float = 0.2
 
+    def again(self) -> HardeningConfig:
+        """Of policies that were hardened before: smaller steps, which shrink more slowly."""
+        return replace(self, divergence=0.5 * self.divergence, calming=self.calming**0.5, least_divergence=0.02)
+
 
 @dataclass(frozen=True, eq=False)
 class _Trace:

@@ -25,17 +25,18 @@ from mocap2ctrl.types import Array
 
 PUSH_S, PUSH_EVERY_S = 0.2, 2.0
 PUSH_GROWTH_N = 10.0
-"""Pushes last 0.2 s, begin every 2 s, and the n-th has the magnitude |N(0, 10 n)| newtons, in a random horizontal direction."""
+"""Pushes last 0.2 s if nothing else is said, and begin every 2 s; the n-th has |N(0, 10 n)| newtons and a random horizontal way."""
 
 
 @dataclass(frozen=True, eq=False)
 class GrowingPushes:
-    """The schedule of Liu 2016, §6.1, for R runs: vectors (R, n, 3) of the pushes, newtons."""
+    """The schedule of Liu 2016, §6.1, for R runs: vectors (R, n, 3) of the pushes, newtons, which last `push_s` each."""
 
     vectors: Array
+    push_s: float = PUSH_S
 
     @staticmethod
-    def draw(runs: int, seconds: float, seed: int) -> GrowingPushes:
+    def draw(runs: int, seconds: float, seed: int, push_s: float = PUSH_S) -> GrowingPushes:
         """Of `runs` runs of up to `seconds`. A run's pushes depend on the seed and its number only."""
         count = int(seconds / PUSH_EVERY_S) + 1
         vectors = np.zeros((runs, count, 3))
@@ -44,12 +45,12 @@ class GrowingPushes:
             force = np.abs(rng.standard_normal(count)) * PUSH_GROWTH_N * np.arange(1, count + 1)
             way = rng.uniform(0.0, 2.0 * np.pi, count)
             vectors[run] = np.stack([force * np.cos(way), force * np.sin(way), np.zeros(count)], axis=1)
-        return GrowingPushes(vectors)
+        return GrowingPushes(vectors, push_s)
 
     def forces(self, runs: npt.NDArray[np.int64], times_s: Array) -> Array | None:
         """(P, N, 3) on `runs` (P,) at times (P, N) since their begin; None if nobody is pushed."""
         number = np.floor(times_s / PUSH_EVERY_S + 1e-9).astype(int) - 1
-        on = (number >= 0) & (times_s - PUSH_EVERY_S * (number + 1) < PUSH_S - 1e-9)
+        on = (number >= 0) & (times_s - PUSH_EVERY_S * (number + 1) < self.push_s - 1e-9)
         if not on.any():
             return None
         number = np.clip(number, 0, self.vectors.shape[1] - 1)
@@ -116,10 +117,17 @@ def _advance(
 
 @dataclass(frozen=True)
 class Trials:
-    """How an iteration of learning is tested: by pushed runs and a tenth as many undisturbed ones, of at most `seconds`."""
+    """How an iteration of learning is tested: by runs under growing pushes and a tenth as many undisturbed ones.
+
+    Attributes:
+        runs: that are pushed.
+        seconds: at most, each.
+        push_s: how long pushes last.
+    """
 
     runs: int = 20
     seconds: float = 120.0
+    push_s: float = PUSH_S
 
 
 def resisting(
@@ -136,7 +144,8 @@ def resisting(
     calm = survival(sampler, graph, tasks, starts, runs=few, seconds=trials.seconds, seed=seed)
     pushed = survival(
         sampler, graph, tasks, starts, runs=trials.runs, seconds=trials.seconds, seed=seed,
-        pushes=GrowingPushes.draw(trials.runs, trials.seconds, seed), progress=lambda share: progress("testing", share),
+        pushes=GrowingPushes.draw(trials.runs, trials.seconds, seed, trials.push_s),
+        progress=lambda share: progress("testing", share),
     )  # fmt: skip
     return calm, pushed
 

@@ -28,7 +28,6 @@ from mocap2ctrl.samcon.guided import SAMPLING, Iteration
 from mocap2ctrl.samcon.hardening import HARDENING
 from mocap2ctrl.samcon.learn import LearnConfig, Progress
 from mocap2ctrl.samcon.mirrors import mirror_pairs
-from mocap2ctrl.samcon.performance import Trials
 
 needs_clips = pytest.mark.skipif(deepmimic_directory() is None, reason="pybullet_data is not installed")
 
@@ -51,7 +50,7 @@ def tiny(options: argparse.Namespace) -> LearnConfig:
         config,
         guided=replace(config.guided, lookahead=1, push_n=0.0, roll_back=4),
         hardening=replace(config.hardening, updates=1, bodies=12, actions=10),
-        trials=Trials(runs=2, seconds=0.4),
+        trials=replace(config.trials, runs=2, seconds=0.4),
     )
 
 
@@ -245,15 +244,22 @@ def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(learn, "_config", config)
     path, output = tmp_path / "graph.json", tmp_path / "learned.json"
-    write_graph(replace(graph, provenance={"learning": {"iterations": [{"pushed_s": 90.0}, {"pushed_s": 70.0}]}}), path)
+    earlier = {"config": {"trials": {"push_s": 0.4}}, "iterations": [{"pushed_s": 90.0}, {"pushed_s": 70.0}]}
+    write_graph(replace(graph, provenance={"learning": earlier}), path)
     words = ("learn", path, "-o", output, "--iterations", 0)
     run(*words).refused("--iterations 0: nothing would be learned")
     run(*words, "--relearn", "--hardening", 0).refused("--iterations 0: nothing would be learned")
     done = run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4)
     assert done.code == 0
     assert f"{path} stood 90 s under growing pushes when it was learned, which is longer" in done.err
-    assert (seen[-1].guided.iterations, seen[-1].hardening.iterations, seen[-1].hardening.push_s) == (0, 1, 0.4)
+    assert (seen[-1].guided.iterations, seen[-1].hardening.iterations) == (0, 1)
+    assert (seen[-1].hardening.push_s, seen[-1].trials.push_s, seen[-1].hardening.divergence) == (0.4, 0.4, 0.05)
     learned = read_graph(output)
     for name, fragment in graph.fragments.items():
         np.testing.assert_array_equal(learned.fragments[name].targets, fragment.targets)
     assert any((f.policy.gain != 0.0).any() for f in learned.fragments.values() if f.policy)
+    done = run(
+        *words, "--relearn", "--hardening", 1, "--overwrite"
+    )  # pushes of 0.2 s tell nothing about those of 0.4 s
+    assert done.code == 0
+    assert "longer: keep it" not in done.err

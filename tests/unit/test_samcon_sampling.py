@@ -193,6 +193,10 @@ def test_growing_pushes_keep_their_schedule():
     np.testing.assert_array_equal(np.flatnonzero(on), np.r_[400:440, 800:840])
     np.testing.assert_array_equal(forces[0, 800], pushes.vectors[4, 1])
     assert pushes.forces(np.array([4]), times[:, :400]) is None
+    longer = GrowingPushes.draw(400, 60.0, seed=3, push_s=0.4).forces(np.array([4]), times)
+    assert longer is not None
+    np.testing.assert_array_equal(np.flatnonzero(np.any(longer[0] != 0.0, axis=1)), np.r_[400:480, 800:880])
+    np.testing.assert_array_equal(longer[0, [400, 879]], pushes.vectors[4, :2])
 
 
 # Motions as graphs.

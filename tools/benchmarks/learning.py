@@ -97,9 +97,9 @@ PUSHES_NOTE = (
     "`mocap2ctrl push-test` of what the table of learning has learned, which is learned first where it is not there: the largest\n"
     "push on the chest of 0.4 s every 4 s for 40 s, at three phases of the cycle, from a side of the body as it faces. Vondrak's\n"
     "walk (2012, section 6.1): front 210, rear 294, right 273, left 294 N; with 75 % of the torques 42, 67, 33, 42 N. Hardened:\n"
-    "gone on with by `learn --relearn --iterations 0 --hardening 5 --push-for 0.4`."
+    "gone on with by `learn --relearn --iterations 0 --hardening 8 --push-for 0.4`."
 )
-HARD = HardeningConfig(iterations=5, push_s=0.4)
+HARD = HardeningConfig(iterations=8, push_s=0.4).again()
 
 
 def pushes(options: argparse.Namespace) -> Iterator[Row]:
@@ -133,7 +133,8 @@ def _hardened(
 ) -> tuple[ControlGraph, float]:
     """A learned graph that is hardened further, and the processor seconds of that; 0 if it was done before."""
     config = LearnConfig(seed=seed, relearn=True, hardening=hardening)
-    config = replace(config, guided=replace(config.guided, iterations=0))
+    trials = replace(config.trials, push_s=hardening.push_s)
+    config = replace(config, guided=replace(config.guided, iterations=0), trials=trials)
     return learned_once(lambda: graph, output, config, threads)
 
 
