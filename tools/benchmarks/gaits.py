@@ -12,23 +12,29 @@ import numpy as np
 from benchmarks.learning import clips_are_here, learned_once
 from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl import api
+from mocap2ctrl.graph.body import character_of
 from mocap2ctrl.graph.export import GraphOptions, export_graph
 from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.planning import PathPlanner, RandomPlanner
 from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.samcon.learn import LearnConfig
 from mocap2ctrl.samcon.performance import Crowd
+from mocap2ctrl.samcon.run import run_graph
 from mocap2ctrl.samcon.walks import random_walk
+from mocap2ctrl.simulation.choose import has_bullet
 
 CLIPS = {"walk": "humanoid3d_walk", "run": "humanoid3d_run"}
 CYCLES = 2
 RUNS, CALM_S = 10, 300.0
+ELSEWHERE_S = 60.0
 PUSHED_RUNS, LONGEST_S = 100, 600.0
 NOTE = (
     "DeepMimic's walk and run are fitted with their defaults over two cycles (`fit NAME --cycles 2`); `export-graph walk=…\n"
     "run=… --symmetric walk run` makes a graph of what the two controllers do, and `learn` gives it feedback, with its defaults.\n"
     "Then the policies alone walk at random, each skill and each way as often as the others: ten walks of 300 s without a push,\n"
     "and 100 under the growing pushes of the table of learning. Changes of gait: how often such a walk turns from one into the\n"
-    "other. Time is the processor's; what captures/benchmark/gaits has is not done again, and an interrupted learning goes on."
+    "other. In another engine: Bullet, which the policies were not learned in; one walk, one run and one random walk, of 60 s each.\n"
+    "Time is the processor's; what captures/benchmark/gaits has is not done again, and an interrupted learning goes on."
 )
 
 
@@ -60,6 +66,17 @@ def _rows(seed: int, workers: int) -> Iterator[Row]:
         ("pushed", float(pushed.mean()), "s"),
     ):
         yield Row(f"both | {what}", "mujoco", value, unit, seed)
+    if has_bullet():
+        yield from _elsewhere(graph, seed)
+
+
+def _elsewhere(graph: ControlGraph, seed: int) -> Iterator[Row]:
+    """How long the same policies stand in Bullet, which they were not learned in."""
+    planners = {name: PathPlanner(graph, [name]) for name in CLIPS} | {"both": RandomPlanner(graph, seed)}
+    for name, planner in planners.items():
+        (done,) = run_graph(graph, character_of(graph), [planner], ELSEWHERE_S, engine="bullet")
+        up_s = ELSEWHERE_S if done.fell_at_s is None else done.fell_at_s
+        yield Row(f"{name} | undisturbed in another engine", "bullet", up_s, "s", seed)
 
 
 def _fitted(folder: Path, clip: str, seed: int, workers: int) -> float:
