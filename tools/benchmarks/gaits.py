@@ -33,7 +33,7 @@ NOTE = (
     "run=… --symmetric walk run` makes a graph of what the two controllers do, and `learn` gives it feedback, with its defaults.\n"
     "Then the policies alone walk at random, each skill and each way as often as the others: ten walks of 300 s without a push,\n"
     "and 100 under the growing pushes of the table of learning. Changes of gait: how often such a walk turns from one into the\n"
-    "other. In another engine: Bullet, which the policies were not learned in; one walk, one run and one random walk, of 60 s each.\n"
+    "other. In another engine: Bullet, which the policies were not learned in; a walk, a run and a random walk of 60 s.\n"
     "Time is the processor's; what captures/benchmark/gaits has is not done again, and an interrupted learning goes on."
 )
 
