@@ -90,10 +90,14 @@ def descend(
 def _descend_level(
     evidence: Evidence, path: Path, body: Array, level: Level, frozen: tuple[int, int], fit_body: bool
 ) -> tuple[Path, Array]:
+    """The best point that was met: with what is believed from step to step, such as which feet stand, energies may also rise."""
     damping = FIRST_DAMPING
+    least, best = np.inf, (path, body)
     for _ in range(level.steps):
         belief = belief_at(evidence, path, body)
         here = equations(evidence, path, body, belief, level.tau_m, level.pixel_step, fit_body=fit_body)
+        if here.energy < least:
+            least, best = here.energy, (path, body)
         for _ in range(TRIES):
             moves, growth = _step(here, damping, frozen, fit_body)
             there = path.moved(moves), np.clip(body + growth, SMALLEST_FACTOR, LARGEST_FACTOR)
@@ -105,7 +109,10 @@ def _descend_level(
             damping = min(5.0 * damping, MOST_DAMPING)
         else:
             break
-    return path, body
+    last = equations(
+        evidence, path, body, belief_at(evidence, path, body), level.tau_m, level.pixel_step, derivatives=False
+    )
+    return (path, body) if last.energy < least else best
 
 
 def _step(here: Equations, damping: float, frozen: tuple[int, int], fit_body: bool) -> tuple[Array, Array]:

@@ -400,9 +400,9 @@ def _symmetry(evidence: Evidence, path: Path, alike: Array, result: Equations) -
         result.within[:, ROOT + arms, ROOT + other] -= precision[:, None] * sign
 
 
-def energy_of(window: Evidence, part: Path, body: Array) -> float:
-    """The energy of a part of a path by itself, as the search sees it."""
-    return equations(window, part, body, belief_at(window, part, body), MIDDLE, 2, derivatives=False).energy
+def energy_of(window: Evidence, part: Path, body: Array, tau_m: float = MIDDLE, pixel_step: int = 2) -> float:
+    """The energy of a part of a path by itself, as the search sees it if nothing else is said."""
+    return equations(window, part, body, belief_at(window, part, body), tau_m, pixel_step, derivatives=False).energy
 
 
 def belief_at(evidence: Evidence, path: Path, body: Array) -> Belief:

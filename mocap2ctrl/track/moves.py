@@ -33,7 +33,7 @@ SPLITS = 5
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
 SETTLE = (Level(FAR, 2, 4), Level(MIDDLE, 2, 6))
-"""Its last level is that of `energy_of`, so that energies before and after can be compared."""
+"""How a move is settled in its surroundings. Energies before and after are compared at the last level."""
 
 
 class Move(NamedTuple):
@@ -143,7 +143,12 @@ def random_move(
 
 
 def improved(
-    evidence: Evidence, fit: Fitted, moves: Sequence[Move], executor: Executor, known: dict[Part, Fitted] | None = None
+    evidence: Evidence,
+    fit: Fitted,
+    moves: Sequence[Move],
+    executor: Executor,
+    known: dict[Part, Fitted] | None = None,
+    levels: tuple[Level, ...] = SETTLE,
 ) -> Fitted | None:
     """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays.
 
@@ -154,16 +159,18 @@ def improved(
         executor: of threads.
         known: what the last round of such moves has settled, of the same evidence and body; replaced by what this one has. A
             move changes some frames of a track, and most moves after it are what they were before it.
+        levels: by which a move is settled.
     """
     parts = [_part(move, len(evidence.seen)) for move in moves]
     known = {} if known is None else known
     new = {part: move.changed for part, move in zip(parts, moves, strict=True) if part not in known}
-    settled = executor.map(lambda part: _settled(evidence, new[part], fit.body, part), new)
+    settled = executor.map(lambda part: _settled(evidence, new[part], fit.body, part, levels), new)
     found = {part: known[part] for part in parts if part in known} | dict(zip(new, settled, strict=True))
     known.clear()
     known.update(found)
     spans = {(part.begin, part.end) for part in parts}
-    energies = executor.map(lambda span: energy_of(evidence.window(*span), fit.path.part(*span), fit.body), spans)
+    at = levels[-1][:2]
+    energies = executor.map(lambda span: energy_of(evidence.window(*span), fit.path.part(*span), fit.body, *at), spans)
     before = dict(zip(spans, energies, strict=True))
     gain, part = max(((before[p.begin, p.end] - found[p].energy, p) for p in parts), key=lambda result: result[0])
     if not gain > LEAST_GAIN:
@@ -178,6 +185,6 @@ def _part(move: Move, total: int) -> Part:
     return Part(begin, end, poses.digest())
 
 
-def _settled(evidence: Evidence, path: Path, body: Array, part: Part) -> Fitted:
+def _settled(evidence: Evidence, path: Path, body: Array, part: Part, levels: tuple[Level, ...]) -> Fitted:
     window, frozen = evidence.window(part.begin, part.end), seams(part.begin, part.end, len(evidence.seen))
-    return descend(window, path.part(part.begin, part.end), body, SETTLE, frozen=frozen)
+    return descend(window, path.part(part.begin, part.end), body, levels, frozen=frozen)

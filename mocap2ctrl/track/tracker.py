@@ -18,6 +18,7 @@ from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
+from mocap2ctrl.track.limbs import SETTLED_LIMBS, limb_moves
 from mocap2ctrl.track.moves import Part, crossing_moves, improved, random_move, splices
 from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
@@ -48,6 +49,7 @@ class TrackConfig:
         finished: hypotheses that are descended to the bottom at the end.
         splices: rounds of taking beginnings and ends over from other hypotheses.
         crossings: rounds of exchanging limbs where they cross.
+        searches: rounds of looking for limbs where the outline is covered worst.
         rounds, moves: rounds of improvements, and how many are tried in each.
         patience: rounds without success after which no more are tried.
     """
@@ -62,15 +64,27 @@ class TrackConfig:
     finished: int = 6
     splices: int = 3
     crossings: int = 4
+    searches: int = 4
     rounds: int = 16
     moves: int = 8
     patience: int = 6
 
 
-QUICK = TrackConfig(candidates=64, hypotheses=10, explored=5, finished=4, splices=1, crossings=2, rounds=4, patience=2)
+QUICK = TrackConfig(
+    candidates=64, hypotheses=10, explored=5, finished=4, splices=1, crossings=2, searches=1, rounds=4, patience=2
+)
 DEFAULT = TrackConfig()
 THOROUGH = TrackConfig(
-    candidates=192, headings=16, hypotheses=32, explored=16, finished=12, splices=6, crossings=8, rounds=40, patience=10
+    candidates=192,
+    headings=16,
+    hypotheses=32,
+    explored=16,
+    finished=12,
+    splices=6,
+    crossings=8,
+    searches=8,
+    rounds=40,
+    patience=10,
 )
 TRACK_BUDGETS = {"quick": QUICK, "default": DEFAULT, "thorough": THOROUGH}
 
@@ -260,7 +274,7 @@ class _Search:
         best = self._uncrossed(self._spliced(fits[0], others))
         failures = 0
         for number in range(config.rounds):
-            self._tell(0.88 + 0.1 * number / config.rounds, "shaking")
+            self._tell(0.88 + 0.07 * number / config.rounds, "shaking")
             rng = np.random.default_rng([seed, number])
             moves = [random_move(self._evidence, best, others, self._sides, rng) for _ in range(config.moves)]
             better = improved(self._evidence, best, moves, self._executor)
@@ -268,7 +282,7 @@ class _Search:
             if failures == config.patience:
                 break
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
-        return min([last, fits[0]], key=lambda fit: fit.energy)
+        return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
         """`fit` with beginnings and ends of the other hypotheses, as long as that pays."""
@@ -293,6 +307,24 @@ class _Search:
                 break
             fit = better
         return fit
+
+    def _found(self, fit: Fitted) -> Fitted:
+        """`fit` with limbs found anew where it covers the outline worst, as long as that pays."""
+        config, poses = self._config, self._prior.exemplars[:, 3:]
+        known: dict[Part, Fitted] = {}
+        found = fit
+        for number in range(config.searches):
+            self._tell(0.95 + 0.03 * number / config.searches, "lost limbs")
+            moves = limb_moves(self._evidence, found, poses, self._sides)
+            better = improved(self._evidence, found, moves, self._executor, known, SETTLED_LIMBS) if moves else None
+            if better is None:
+                break
+            found = better
+        if found is fit:
+            return fit
+        return min(
+            [fit, descend(self._evidence, found.path, found.body, FINE[2:], fit_body=True)], key=lambda f: f.energy
+        )
 
     def with_best_prior(self, fit: Fitted, priors: Sequence[PosePrior]) -> tuple[Fitted, PosePrior]:
         """`fit`, descended under each of `priors`, where it is most likely, and that prior.
