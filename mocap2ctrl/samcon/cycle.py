@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import GraphError
+from mocap2ctrl.errors import GraphError, MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.body import digest
-from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
 from mocap2ctrl.graph.pieces import Cut, fragments_of, led
-from mocap2ctrl.motion.clips import at_times, close_loop, cycle_turn, mirror
+from mocap2ctrl.graph.touchdowns import Touchdown, touchdowns
+from mocap2ctrl.motion.clips import at_times, carried_on, close_loop, cycle_turn, mirror
 from mocap2ctrl.motion.cycles import cut_cycle, doubt, find_cycle
-from mocap2ctrl.samcon.mirrors import mirrored_fragment
+from mocap2ctrl.samcon.mirrors import mirrored_foot, mirrored_fragment
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array, MotionClip
@@ -87,7 +91,13 @@ def _along_x(clip: MotionClip) -> tuple[MotionClip, float]:
 
 
 def motion_graph(
-    clip: MotionClip, character: Character, *, skill: str, gains: str, mirrored: bool | None = None
+    clip: MotionClip,
+    character: Character,
+    *,
+    skill: str,
+    gains: str,
+    mirrored: bool | None = None,
+    phase_reset: bool | None = None,
 ) -> tuple[ControlGraph, tuple[str, ...]]:
     """The ring of fragments of a cyclic motion, and what was made of the motion, in words.
 
@@ -97,9 +107,10 @@ def motion_graph(
         skill: name of the skill.
         gains: name of the set of PD gains.
         mirrored: make the gait symmetric; by default if it nearly is.
+        phase_reset: where a foot comes down, a fragment ends when it does; by default not.
 
     Raises:
-        MotionFileError: it does not repeat itself.
+        MotionFileError: it does not repeat itself, or no foot comes down though one must.
     """
     told: tuple[str, ...] = ()
     if clip.loop:
@@ -112,15 +123,30 @@ def motion_graph(
         if why := doubt(cycle, clip):
             told += (f"that may be none: {why}; give a part that repeats itself with --time-range",)
     apart = np.degrees(asymmetry_rad(loop, character))
-    if mirrored if mirrored is not None else (apart < SYMMETRIC_DEG and not np.any(cycle_turn(loop)[1:])):
+    if mirrored is None:
+        mirrored = bool(apart < SYMMETRIC_DEG and not np.any(cycle_turn(loop)[1:]))
+    if mirrored:
         loop = symmetric(loop, character)
         told += (f"its halves are mirrors to {apart:.1f} degrees: made exactly so, one side is learned",)
-        return cycle_graph(loop, character, skill=skill, gains=gains, mirrored=True), told
-    return cycle_graph(loop, character, skill=skill, gains=gains), told
+    contacts = touchdowns(loop, character) if phase_reset else ()
+    if phase_reset and not contacts:
+        raise MotionFileError(
+            f"{clip.name}: no foot comes down in its cycle, so that no contact can reset its phase; leave --phase-reset out"
+        )
+    if contacts:
+        feet = " and ".join(f"the {down.foot.replace('_', ' ')} at {down.time_s:.2f} s" for down in contacts)
+        told += (f"its phase is reset where a foot comes down: {feet} of its cycle",)
+    return cycle_graph(loop, character, skill=skill, gains=gains, mirrored=mirrored, contacts=contacts), told
 
 
 def cycle_graph(
-    loop: MotionClip, character: Character, *, skill: str, gains: str, mirrored: bool = False
+    loop: MotionClip,
+    character: Character,
+    *,
+    skill: str,
+    gains: str,
+    mirrored: bool = False,
+    contacts: Sequence[Touchdown] = (),
 ) -> ControlGraph:
     """A ring of fragments of about 0.1 s whose reference is `loop`, without feedback.
 
@@ -132,29 +158,83 @@ def cycle_graph(
         skill: name of the skill.
         gains: name of the set of PD gains.
         mirrored: the loop is symmetric, and the second half's fragments are to be the first half's mirror.
+        contacts: on which fragments are to end; the ring then begins with the first.
 
     Raises:
         GraphError: the clip is no loop.
     """
     if not loop.loop:
         raise GraphError(f"clip {loop.name!r} is not a loop; a ring of fragments needs one")
-    count, steps = cut(loop.duration_s, even=mirrored)
-    frames = count * steps
-    dense = replace(at_times(loop, np.linspace(0.0, loop.duration_s, frames + 1)), fps=1.0 / PD_TIME_STEP_S)
+    stretches = _between(loop, contacts, mirrored=mirrored)
+    times_s, divisions = [np.zeros(1)], []
+    for stretch in stretches:
+        count, steps = cut(stretch.seconds, even=mirrored and len(stretches) == 1)
+        divisions.append(Cut(count, steps))
+        times_s.append(np.linspace(0.0, stretch.seconds, count * steps + 1)[1:] + times_s[-1][-1])
+    begin_s, around = (contacts[0].time_s, _twice(loop)) if contacts else (0.0, loop)
+    dense = replace(at_times(around, begin_s + np.concatenate(times_s)), fps=1.0 / PD_TIME_STEP_S)
     servo = pd_gains(character, gains)
-    around = np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]])
+    angles = np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]])
     motion = dense.root_position, dense.root_orientation, dense.angles
-    pieces = fragments_of(skill, motion, Cut(count, steps), 0, led(around, servo.damping / servo.stiffness)[1:-1])
+    held = led(angles, servo.damping / servo.stiffness)[1:-1]
+    pieces: list[ControlFragment] = []
+    frame = 0
+    for stretch, division in zip(stretches, divisions, strict=True):
+        at = slice(frame, frame + division.count * division.steps + 1)
+        position, orientation, pose = (values[at] for values in motion)
+        pieces += fragments_of(skill, (position, orientation, pose), division, len(pieces), held[at])
+        pieces[-1] = replace(pieces[-1], touchdown=stretch.foot)
+        frame = at.stop - 1
     if mirrored:
-        own = pieces[: count // 2]
+        own = pieces[: len(pieces) // 2]
         pieces = [*own, *(mirrored_fragment(own[k], pieces[len(own) + k].name, character) for k in range(len(own)))]
     fragments = {piece.name: piece for piece in pieces}
     names = list(fragments)
-    after = {name: (names[(i + 1) % count],) for i, name in enumerate(names)}
-    scale = frames * PD_TIME_STEP_S / loop.duration_s
+    after = {name: (names[(i + 1) % len(names)],) for i, name in enumerate(names)}
+    scale = frame * PD_TIME_STEP_S / loop.duration_s
     provenance = {
         "clip": loop.name,
         "time_scale": scale,
         **({"motion": dict(loop.provenance)} if loop.provenance else {}),
     }
     return ControlGraph(digest(character), gains, fragments, after, provenance, character.description)
+
+
+def _twice(loop: MotionClip) -> MotionClip:
+    """Two periods of a closed loop."""
+    position, orientation, angles = carried_on(loop, 1)
+    return replace(
+        loop,
+        root_position=np.concatenate([loop.root_position, position]),
+        root_orientation=rotations.continuous(np.concatenate([loop.root_orientation, orientation])),
+        angles=np.concatenate([loop.angles, angles]),
+        loop=False,
+    )
+
+
+class _Stretch(NamedTuple):
+    """Of a loop: how long it lasts, and the foot that comes down at its end, if one does."""
+
+    seconds: float
+    foot: str | None
+
+
+def _between(loop: MotionClip, contacts: Sequence[Touchdown], *, mirrored: bool) -> list[_Stretch]:
+    """The loop from contact to contact, from the first on; all of it if there are none.
+
+    Of a symmetric loop the first contact counts, and its mirror half a period later. Contacts that are nearer than two pieces, of
+    feet that land together, are one: the first.
+    """
+    if not contacts:
+        return [_Stretch(loop.duration_s, None)]
+    first = contacts[0]
+    if mirrored:
+        return [_Stretch(0.5 * loop.duration_s, foot) for foot in (mirrored_foot(first.foot), first.foot)]
+    ends = [(down.time_s - first.time_s, down.foot) for down in contacts[1:]]
+    apart = 2 * FRAGMENT_S
+    kept = [
+        (0.0, ""),
+        *(end for end in ends if apart <= end[0] <= loop.duration_s - apart),
+        (loop.duration_s, first.foot),
+    ]
+    return [_Stretch(after[0] - before[0], after[1]) for before, after in pairwise(kept)]

@@ -10,14 +10,15 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.core import beginnings
-from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, ControlGraph
+from mocap2ctrl.graph.fragments import ACTION_FEATURES, FEET, ControlFragment, ControlGraph, most_steps
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.samcon.body import body_of
-from mocap2ctrl.samcon.features import feedback_actions, snapshot_features
+from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates, snapshot_features
 from mocap2ctrl.samcon.rising import RAGDOLL_S, apart, lies
 from mocap2ctrl.samcon.sampling import LARGEST_RAD
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import Foot, foot_heights, foot_of
 from mocap2ctrl.types import Array
 
 FALLEN_RAD = 4.0
@@ -63,7 +64,9 @@ class Performer:
         self._lain, self._pose = 0, 0
         self._begun = False
         self._held = np.zeros((0, len(character.hinges)))
-        self._step, self._steps_per_target = 0, 1
+        self._step, self._steps, self._steps_per_target = 0, 0, 1
+        self._feet = {name: foot_of(character, name) for name in FEET}
+        self._awaited: Foot | None = None
         self._performed: list[Performed] = []
 
     @property
@@ -78,13 +81,20 @@ class Performer:
 
     def targets(self, snapshot: Array, time_s: float) -> Array:
         """(J,) radians, of the servos in the next step, from the state (K,) before it."""
-        if self._step == len(self._held) * self._steps_per_target:
+        if self._step == self._steps or (self._step > 0 and self._is_down(snapshot)):
             self._decide(snapshot, time_s)
-        row = self._held[self._step // self._steps_per_target]
+        row = self._held[min(self._step // self._steps_per_target, len(self._held) - 1)]
         self._step += 1
         last = self._performed[-1]
         self._performed[-1] = Performed(last.fragment, last.pose, last.at_s, self._step, last.features, last.action)
         return np.asarray(row)
+
+    def _is_down(self, snapshot: Array) -> bool:
+        """Whether the foot that the fragment waits for is on the ground."""
+        if self._awaited is None:
+            return False
+        qpos, _ = snapshot_coordinates(snapshot[None], self._held.shape[1])
+        return bool(foot_heights(self._awaited, qpos)[0] <= 0.0)
 
     def _decide(self, snapshot: Array, time_s: float) -> None:
         """What is next: the first fragment, the ragdoll, the rising skill, or what the planner says."""
@@ -109,6 +119,8 @@ class Performer:
         self._current = fragment.name
         self._held = fragment.targets + np.clip(action, -LARGEST_RAD, LARGEST_RAD) @ self._hinges
         self._step, self._steps_per_target = 0, round(fragment.frame_s / PD_TIME_STEP_S)
+        self._steps = most_steps(len(self._held) * self._steps_per_target, fragment.touchdown)
+        self._awaited = None if fragment.touchdown is None else self._feet[fragment.touchdown]
         self._performed.append(Performed(fragment.name, fragment.name, time_s, 0, features, action))
 
     def _lie_or_rise(self, snapshot: Array, time_s: float) -> None:
@@ -140,6 +152,7 @@ class Performer:
         self._current = RAGDOLL
         self._held = self._graph.fragments[pose].reference_angles[:1]
         self._step, self._steps_per_target = 0, round(RAGDOLL_S / PD_TIME_STEP_S)
+        self._steps, self._awaited = self._steps_per_target, None
         self._performed.append(Performed(RAGDOLL, pose, time_s, 0, features, np.zeros(ACTION_FEATURES)))
 
 

@@ -267,7 +267,7 @@ def test_the_path_is_what_its_actions_do(run_graph: ControlGraph, character: Cha
         assert episode.complete
         np.testing.assert_array_equal(episode.starts[1:], episode.finals[:-1])
         for k, task in enumerate(tasks):
-            final, fine = sampler.execute(episode.starts[k][None], task, episode.actions[k][None])
+            final, fine, _ = sampler.execute(episode.starts[k][None], task, episode.actions[k][None])
             np.testing.assert_array_equal(final[0], episode.finals[k])
             assert fine[0]
             assert standing(sampler.cost.ends(final), task.reference)[0]
@@ -287,7 +287,7 @@ def test_refined_targets_are_followed_better_without_sampling_than_the_motion_s_
             tasks = course(followed, character, 5, sampler)
             state, total = np.atleast_2d(tasks[0].start), 0.0
             for task in tasks:
-                state, _ = sampler.execute(state, task, np.zeros((1, 15)))
+                state, _, _ = sampler.execute(state, task, np.zeros((1, 15)))
                 terms = sampler.cost.terms(sampler.cost.ends(state), task.reference, np.zeros((1, 15)))
                 total += float(terms[0, :2].sum())
             costs.append(total)
