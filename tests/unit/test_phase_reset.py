@@ -32,6 +32,7 @@ from mocap2ctrl.samcon.run import run_graph
 from mocap2ctrl.samcon.sampling import Sampler
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.environment import LEVEL, Environment, Slope
 from mocap2ctrl.simulation.foot_height import foot_heights, foot_of, steps_to_touchdown
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
@@ -331,3 +332,14 @@ def test_a_motion_in_which_no_foot_comes_down_is_refused(character: Character):
     assert touchdowns(at_times(still, np.arange(count) / 30.0), character) == ()
     with pytest.raises(MotionFileError, match=r"float: no foot comes down in its cycle.*leave --phase-reset out"):
         motion_graph(still, character, skill="float", gains="locomotion", mirrored=False, phase_reset=True)
+
+
+@needs_clips
+def test_on_inclined_ground_a_foot_is_down_where_that_ground_is(walk: ControlGraph, character: Character):
+    """Seen from its ground, a slope of no rise is level ground; one that rises stops the foot sooner than level ground would."""
+    planner, steps = PathPlanner(walk, ["walk"]), []
+    for environment in (LEVEL, Environment("flat slope", slope=Slope(0.0)), Environment("up", slope=Slope(4.0))):
+        (done,) = run_graph(walk, character, [planner], 0.7, environment=environment)
+        steps.append([entry.steps for entry in done.performed[:-1] if walk.fragments[entry.fragment].touchdown])
+    assert steps[0] == steps[1] != []
+    assert steps[2][0] < steps[0][0]
