@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--phase-reset",
         choices=("auto", "yes", "no"),
-        help="fragments at whose end a foot comes down end when it does (default: no)",
+        help="fragments at whose end a foot comes down end when it does (default: of symmetric gaits)",
     )
     group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     add_time_arguments(group, "motion", "frames a second of a file whose own rate cannot be true, or that holds none")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import GraphError, MotionFileError
+from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.body import digest
 from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
@@ -107,10 +107,11 @@ def motion_graph(
         skill: name of the skill.
         gains: name of the set of PD gains.
         mirrored: make the gait symmetric; by default if it nearly is.
-        phase_reset: where a foot comes down, a fragment ends when it does; by default not.
+        phase_reset: where a foot comes down, a fragment ends when it does; by default in a symmetric gait that travels.
 
     Raises:
-        MotionFileError: it does not repeat itself, or no foot comes down though one must.
+        MotionFileError: it does not repeat itself.
+        GraphError: no foot comes down though one must.
     """
     told: tuple[str, ...] = ()
     if clip.loop:
@@ -128,9 +129,11 @@ def motion_graph(
     if mirrored:
         loop = symmetric(loop, character)
         told += (f"its halves are mirrors to {apart:.1f} degrees: made exactly so, one side is learned",)
-    contacts = touchdowns(loop, character) if phase_reset else ()
+    travels = bool(np.linalg.norm((loop.root_position[-1] - loop.root_position[0])[:2]) > TRAVEL_M)
+    wanted = phase_reset if phase_reset is not None else mirrored and travels
+    contacts = touchdowns(loop, character) if wanted else ()
     if phase_reset and not contacts:
-        raise MotionFileError(
+        raise GraphError(
             f"{clip.name}: no foot comes down in its cycle, so that no contact can reset its phase; leave --phase-reset out"
         )
     if contacts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 from test_graph_push_test import lying
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.errors import ConfigError, GraphError
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.graph.export import GraphOptions, export_graph
+from mocap2ctrl.graph.file import read_graph, write_graph
 from mocap2ctrl.graph.fragments import FEET, ControlGraph, most_steps
 from mocap2ctrl.graph.planning import PathPlanner
+from mocap2ctrl.graph.sources import Input
 from mocap2ctrl.graph.touchdowns import touchdowns
 from mocap2ctrl.motion.clips import at_times, close_loop, mirror
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
@@ -330,8 +334,65 @@ def test_a_motion_in_which_no_foot_comes_down_is_refused(character: Character):
         np.tile(0.1 * np.sin(np.linspace(0.0, 2.0 * np.pi, count))[:, None], (1, 35)), loop=True,
     )  # fmt: skip
     assert touchdowns(at_times(still, np.arange(count) / 30.0), character) == ()
-    with pytest.raises(MotionFileError, match=r"float: no foot comes down in its cycle.*leave --phase-reset out"):
+    with pytest.raises(GraphError, match=r"float: no foot comes down in its cycle.*leave --phase-reset out"):
         motion_graph(still, character, skill="float", gains="locomotion", mirrored=False, phase_reset=True)
+    plain, _ = motion_graph(still, character, skill="float", gains="locomotion", mirrored=True)
+    assert all(fragment.touchdown is None for fragment in plain.fragments.values())
+
+
+@needs_clips
+def test_by_default_symmetric_gaits_are_reset_and_nothing_else(walk_clip: MotionClip, character: Character):
+    def waits(name: str, mirrored: bool | None = None) -> bool:
+        clip = load_motion(name, character).clip
+        graph, _ = motion_graph(clip, character, skill="a", gains="locomotion", mirrored=mirrored)
+        return any(fragment.touchdown for fragment in graph.fragments.values())
+
+    assert waits("humanoid3d_walk")
+    assert waits("humanoid3d_run")
+    assert not waits("humanoid3d_walk", mirrored=False)
+    assert not waits("humanoid3d_spinkick")
+
+
+# Files, and graphs that export-graph makes.
+
+
+def test_files_keep_it_and_refuse_what_is_no_foot(character: Character, tmp_path: Path):
+    graph = lying(character)
+    file, plain = tmp_path / "graph.json", tmp_path / "plain.json"
+    write_graph(waiting(graph, "right_foot"), file)
+    assert [f.touchdown for f in read_graph(file).fragments.values()] == ["right_foot"] * 2
+    write_graph(graph, plain)
+    assert "touchdown" not in plain.read_text("utf-8")
+    assert [f.touchdown for f in read_graph(plain).fragments.values()] == [None] * 2
+    for wrong in ('"head"', "1", "null", "[]"):
+        file.write_text(
+            file.read_text("utf-8").replace('"touchdown": "right_foot"', f'"touchdown": {wrong}', 1), "utf-8"
+        )
+        with pytest.raises(GraphError, match=r"touchdown is .*; allowed is left_foot or right_foot, or left out"):
+            read_graph(file)
+        write_graph(waiting(graph, "right_foot"), file)
+
+
+@needs_clips
+def test_export_graph_cuts_where_feet_come_down(walk_clip: MotionClip, character: Character):
+    """Ways between skills wait for nothing, whatever is blended."""
+    inputs = [Input("walk", "humanoid3d_walk"), Input("run", "humanoid3d_run")]
+    made = export_graph(inputs, GraphOptions(symmetric=("walk", "run"), phase_reset=("walk", "run"))).built.graph
+    feet = {name: f.touchdown for name, f in made.fragments.items() if f.touchdown}
+    assert sorted(made.fragments[name].skill for name in feet) == ["run", "run", "walk", "walk"]
+    assert sorted(feet.values()) == ["left_foot", "left_foot", "right_foot", "right_foot"]
+    for name, foot in feet.items():
+        f = made.fragments[name]
+        qpos = np.concatenate([f.reference_root_position, f.reference_root_orientation, f.reference_angles], axis=1)
+        assert abs(foot_heights(foot_of(character, foot), qpos)[-1]) < 0.003
+    pairs = mirror_pairs(made, character)
+    assert all(feet[pairs[name]] == FEET[1 - FEET.index(foot)] for name, foot in feet.items())
+    with pytest.raises(ConfigError, match="--phase-reset jog: there is no such skill"):
+        export_graph(inputs[:1], GraphOptions(phase_reset=("jog",)))
+    with pytest.raises(
+        GraphError, match=r"skill 'walk': it is no cycle, so that no contact .* leave --phase-reset out"
+    ):
+        export_graph(inputs, GraphOptions(once=("walk",), phase_reset=("walk",)))
 
 
 @needs_clips
