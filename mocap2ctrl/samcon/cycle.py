@@ -168,39 +168,77 @@ def cycle_graph(
     """
     if not loop.loop:
         raise GraphError(f"clip {loop.name!r} is not a loop; a ring of fragments needs one")
-    stretches = _between(loop, contacts, mirrored=mirrored)
-    times_s, divisions = [np.zeros(1)], []
-    for stretch in stretches:
-        count, steps = cut(stretch.seconds, even=mirrored and len(stretches) == 1)
-        divisions.append(Cut(count, steps))
-        times_s.append(np.linspace(0.0, stretch.seconds, count * steps + 1)[1:] + times_s[-1][-1])
-    begin_s, around = (contacts[0].time_s, _twice(loop)) if contacts else (0.0, loop)
-    dense = replace(at_times(around, begin_s + np.concatenate(times_s)), fps=1.0 / PD_TIME_STEP_S)
-    servo = pd_gains(character, gains)
-    angles = np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]])
-    motion = dense.root_position, dense.root_orientation, dense.angles
-    held = led(angles, servo.damping / servo.stiffness)[1:-1]
-    pieces: list[ControlFragment] = []
-    frame = 0
-    for stretch, division in zip(stretches, divisions, strict=True):
-        at = slice(frame, frame + division.count * division.steps + 1)
-        position, orientation, pose = (values[at] for values in motion)
-        pieces += fragments_of(skill, (position, orientation, pose), division, len(pieces), held[at])
-        pieces[-1] = replace(pieces[-1], touchdown=stretch.foot)
-        frame = at.stop - 1
+    stretches = _stretches(loop, contacts, mirrored=mirrored)
+    pieces = _pieces(_sampled(loop, stretches, contacts), stretches, character, skill, gains)
+    steps = sum(len(piece.targets) for piece in pieces)
     if mirrored:
         own = pieces[: len(pieces) // 2]
         pieces = [*own, *(mirrored_fragment(own[k], pieces[len(own) + k].name, character) for k in range(len(own)))]
     fragments = {piece.name: piece for piece in pieces}
     names = list(fragments)
     after = {name: (names[(i + 1) % len(names)],) for i, name in enumerate(names)}
-    scale = frame * PD_TIME_STEP_S / loop.duration_s
     provenance = {
         "clip": loop.name,
-        "time_scale": scale,
+        "time_scale": steps * PD_TIME_STEP_S / loop.duration_s,
         **({"motion": dict(loop.provenance)} if loop.provenance else {}),
     }
     return ControlGraph(digest(character), gains, fragments, after, provenance, character.description)
+
+
+class _Stretch(NamedTuple):
+    """Of a loop: how long it lasts, into what it is cut, and the foot that comes down at its end, if one does."""
+
+    seconds: float
+    division: Cut
+    foot: str | None
+
+
+def _stretches(loop: MotionClip, contacts: Sequence[Touchdown], *, mirrored: bool) -> list[_Stretch]:
+    """The loop from contact to contact, from the first on; all of it if there are none.
+
+    Of a symmetric loop the first contact counts, and its mirror half a period later. Contacts that are nearer than two pieces, of
+    feet that land together, are one: the first.
+    """
+    if not contacts:
+        return [_Stretch(loop.duration_s, Cut(*cut(loop.duration_s, even=mirrored)), None)]
+    first, period_s = contacts[0], loop.duration_s
+    ends: list[tuple[float, str | None]] = [(down.time_s - first.time_s, down.foot) for down in contacts[1:]]
+    if mirrored:
+        ends = [(0.5 * period_s, mirrored_foot(first.foot))]
+    apart_s = 2 * FRAGMENT_S
+    ends = [end for end in ends if apart_s <= end[0] <= period_s - apart_s]
+    found = []
+    for (before, _), (after, foot) in pairwise([(0.0, None), *ends, (period_s, first.foot)]):
+        found.append(_Stretch(after - before, Cut(*cut(after - before, even=False)), foot))
+    return found
+
+
+def _sampled(loop: MotionClip, stretches: Sequence[_Stretch], contacts: Sequence[Touchdown]) -> MotionClip:
+    """The stretches one after the other, in steps of the servos."""
+    times_s = [np.zeros(1)]
+    for seconds, division, _ in stretches:
+        times_s.append(times_s[-1][-1] + np.linspace(0.0, seconds, division.count * division.steps + 1)[1:])
+    begin_s, around = (contacts[0].time_s, _twice(loop)) if contacts else (0.0, loop)
+    return replace(at_times(around, begin_s + np.concatenate(times_s)), fps=1.0 / PD_TIME_STEP_S)
+
+
+def _pieces(
+    dense: MotionClip, stretches: Sequence[_Stretch], character: Character, skill: str, gains: str
+) -> list[ControlFragment]:
+    """The fragments of what is `_sampled`."""
+    servo = pd_gains(character, gains)
+    around = np.concatenate([dense.angles[-2:-1], dense.angles, dense.angles[1:2]])
+    motion = dense.root_position, dense.root_orientation, dense.angles
+    held = led(around, servo.damping / servo.stiffness)[1:-1]
+    pieces: list[ControlFragment] = []
+    begin = 0
+    for _, division, foot in stretches:
+        end = begin + division.count * division.steps
+        position, orientation, angles = (values[begin : end + 1] for values in motion)
+        pieces += fragments_of(skill, (position, orientation, angles), division, len(pieces), held[begin : end + 1])
+        pieces[-1] = replace(pieces[-1], touchdown=foot)
+        begin = end
+    return pieces
 
 
 def _twice(loop: MotionClip) -> MotionClip:
@@ -213,31 +251,3 @@ def _twice(loop: MotionClip) -> MotionClip:
         angles=np.concatenate([loop.angles, angles]),
         loop=False,
     )
-
-
-class _Stretch(NamedTuple):
-    """Of a loop: how long it lasts, and the foot that comes down at its end, if one does."""
-
-    seconds: float
-    foot: str | None
-
-
-def _between(loop: MotionClip, contacts: Sequence[Touchdown], *, mirrored: bool) -> list[_Stretch]:
-    """The loop from contact to contact, from the first on; all of it if there are none.
-
-    Of a symmetric loop the first contact counts, and its mirror half a period later. Contacts that are nearer than two pieces, of
-    feet that land together, are one: the first.
-    """
-    if not contacts:
-        return [_Stretch(loop.duration_s, None)]
-    first = contacts[0]
-    if mirrored:
-        return [_Stretch(0.5 * loop.duration_s, foot) for foot in (mirrored_foot(first.foot), first.foot)]
-    ends = [(down.time_s - first.time_s, down.foot) for down in contacts[1:]]
-    apart = 2 * FRAGMENT_S
-    kept = [
-        (0.0, ""),
-        *(end for end in ends if apart <= end[0] <= loop.duration_s - apart),
-        (loop.duration_s, first.foot),
-    ]
-    return [_Stretch(after[0] - before[0], after[1]) for before, after in pairwise(kept)]
