@@ -12,6 +12,8 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+FEET = ("left_foot", "right_foot")
+
 
 def heading_turn(quaternion: np.ndarray) -> np.ndarray:
     """Rotation matrix that takes world vectors into the heading frame: the inverse of the twist about z."""
@@ -37,6 +39,15 @@ def features(model: mujoco.MjModel, data: mujoco.MjData, foot_points: np.ndarray
     return np.concatenate([tilt[:2], data.qpos[2:3], *(turn @ vector for vector in vectors)])
 
 
+def is_down(model: mujoco.MjModel, data: mujoco.MjData, foot: str) -> bool:
+    """Whether a foot, or its toes, touches the ground where the body is now."""
+    mujoco.mj_fwdPosition(model, data)  # after a step contacts are those of its begin
+    body = model.body(foot).id
+    parts = [body, *np.flatnonzero(model.body_parentid == body)]
+    touching = model.geom_bodyid[data.contact.geom[: data.ncon]]
+    return bool(np.any(np.any(touching == 0, axis=1) & np.any(np.isin(touching, parts), axis=1)))
+
+
 def play(folder: Path, seconds: float, *, view: bool = False) -> np.ndarray:
     """Simulates for some seconds, or until it falls; returns qpos after each step of 5 ms, (N + 1, 7 + J)."""
     policy = np.load(folder / "policy.npz")
@@ -60,13 +71,18 @@ def play(folder: Path, seconds: float, *, view: bool = False) -> np.ndarray:
             break
         limit = told["largest_action_rad"]
         offset = np.clip(action, -limit, limit) @ policy["action_hinges"]
-        for target in policy["targets"][policy["first_target"][k] : policy["first_target"][k + 1]]:
-            data.ctrl[:] = target + offset
-            for _ in range(round(policy["frame_s"][k] / told["time_step_s"])):
-                mujoco.mj_step(model, data)
-                frames.append(data.qpos.copy())
-                if viewer is not None:
-                    viewer.sync()
+        held = policy["targets"][policy["first_target"][k] : policy["first_target"][k + 1]] + offset
+        each = round(policy["frame_s"][k] / told["time_step_s"])
+        foot = policy["touchdown"][k]  # whose touchdown ends the fragment; -1: it lasts its time
+        steps = len(held) * each
+        for step in range(steps if foot < 0 else int(np.ceil(told["latest_touchdown"] * steps))):
+            data.ctrl[:] = held[min(step // each, len(held) - 1)]
+            mujoco.mj_step(model, data)
+            frames.append(data.qpos.copy())
+            if viewer is not None:
+                viewer.sync()
+            if foot >= 0 and is_down(model, data, FEET[foot]):
+                break
         k = following[k]
     return np.array(frames[: round(seconds / told["time_step_s"]) + 1])
 

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--cyclic", "skills that must be cycles (default: those that have one)"),
         ("--once", "skills that are performed once, though they may have a cycle"),
         ("--symmetric", "cycles to be made of one stride and its mirror image"),
+        ("--phase-reset", "cycles whose fragments end when a foot comes down, where one does"),
         ("--rising", "skills that nothing leads to, for after a fall; they are performed once"),
     ):
         skills.add_argument(flag, nargs="+", action="extend", default=[], metavar="NAME", type=given, help=text)
@@ -123,6 +124,7 @@ def _graph_options(options: argparse.Namespace) -> GraphOptions:
         cyclic=options.cyclic,
         once=options.once,
         symmetric=options.symmetric,
+        phase_reset=options.phase_reset,
         rising=options.rising,
         transitions=options.transition,
         propose=not options.only_given,

@@ -92,6 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "yes", "no"),
         help="learn one side of a gait (default: if it is symmetric)",
     )
+    group.add_argument(
+        "--phase-reset",
+        choices=("auto", "yes", "no"),
+        help="fragments at whose end a foot comes down end when it does (default: of symmetric gaits)",
+    )
     group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     add_time_arguments(group, "motion", "frames a second of a file whose own rate cannot be true, or that holds none")
     add_correction_arguments(group)
@@ -211,6 +216,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             "gains",
             "skill",
             "symmetric",
+            "phase_reset",
             "height",
             "time_range",
             "fps",
@@ -251,6 +257,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             skill=options.skill or loaded.clip.name,
             gains=gains,
             mirrored={"yes": True, "no": False}.get(options.symmetric),
+            phase_reset={"yes": True, "no": False}.get(options.phase_reset),
         )
     except MotionFileError as error:
         raise MotionFileError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -152,7 +152,9 @@ def _cut_skill(
     if skill.pieces:
         chosen = [nearest_state(skill.begins_s, time, skill) for _, time in wanted]
         return _CutSkill(skill, skill.begins_s, tuple([piece] for piece in skill.pieces)), chosen
-    states_s, index = transition_states(skill, [time for _, time in wanted])
+    contacts = skill.contacts
+    states_s, index = transition_states(skill, [*(down.time_s for down in contacts), *(time for _, time in wanted)])
+    feet = dict(zip(index[: len(contacts)], (down.foot for down in contacts), strict=True))
     chains: list[Chain] = []
     known: list[tuple[Frames, Cut]] = []
     for number, (start, stop) in enumerate(stretches(skill, states_s)):
@@ -164,8 +166,10 @@ def _cut_skill(
             frames = skill.at(np.linspace(start, stop, division.count * division.steps + 1))
         known.append((frames, division))
         first = sum(map(len, chains))
-        chains.append(fragments_of(skill.name, frames, division, first, led(frames[2], lead_s)))
-    return _CutSkill(skill, states_s, tuple(chains)), [int(i) for i in index]
+        chain = fragments_of(skill.name, frames, division, first, led(frames[2], lead_s))
+        chain[-1] = replace(chain[-1], touchdown=feet.get((number + 1) % len(states_s)))
+        chains.append(chain)
+    return _CutSkill(skill, states_s, tuple(chains)), [int(i) for i in index[len(contacts) :]]
 
 
 def _end(

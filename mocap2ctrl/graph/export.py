@@ -12,7 +12,7 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.graph.build import BuiltGraph, build_graph
 from mocap2ctrl.graph.core import comes_back, reachable
 from mocap2ctrl.graph.fragments import ControlGraph
-from mocap2ctrl.graph.skills import Skill
+from mocap2ctrl.graph.skills import Skill, on_contacts
 from mocap2ctrl.graph.sources import Input, load_skills, refuse_unknown
 from mocap2ctrl.graph.symmetry import symmetrised
 from mocap2ctrl.graph.transitions import (
@@ -36,6 +36,7 @@ class GraphOptions:
         cyclic: skills that must be cycles.
         once: skills that are not to be made cycles.
         symmetric: skills to be made of one stride and its mirror image.
+        phase_reset: skills whose fragments end on touchdowns.
         rising: skills that only lead into the graph.
         transitions: moments of two skills each, `("walk:0.5", "run:0.2")`.
         propose: whether transitions are proposed where skills are near.
@@ -48,6 +49,7 @@ class GraphOptions:
     cyclic: Sequence[str] = ()
     once: Sequence[str] = ()
     symmetric: Sequence[str] = ()
+    phase_reset: Sequence[str] = ()
     rising: Sequence[str] = ()
     transitions: Sequence[Sequence[str]] = ()
     propose: bool = True
@@ -109,8 +111,11 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     )
     skills, character, onto = loaded.skills, loaded.character, loaded.graph
     sources = {entry.name: entry.source for entry in inputs}
-    refuse_unknown("--symmetric", options.symmetric, [skill.name for skill in skills if not skill.pieces])
+    new = [skill.name for skill in skills if not skill.pieces]
+    refuse_unknown("--symmetric", options.symmetric, new)
+    refuse_unknown("--phase-reset", options.phase_reset, new)
     skills = tuple(symmetrised(s, character) if s.name in options.symmetric else s for s in skills)
+    skills = tuple(on_contacts(s, character) if s.name in options.phase_reset else s for s in skills)
     window_s = window_length(skills, options.blend_s)
     near = nearness(skills, character, window_s) if len(skills) > 1 else None
     ways = tuple(given({s.name: s for s in skills}, character, ends, window_s) for ends in options.transitions)
@@ -167,6 +172,7 @@ def _told(skill: Skill, source: str | None) -> dict[str, object]:
         "input": source,
         "cyclic": skill.cyclic,
         "symmetric": skill.symmetric,
+        **({"touchdowns_s": {down.foot: down.time_s for down in skill.contacts}} if skill.contacts else {}),
         "duration_s": skill.duration_s,
         "motion": dict(skill.clip.provenance),
     }

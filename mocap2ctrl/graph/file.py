@@ -18,7 +18,14 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError, Mocap2CtrlError
 from mocap2ctrl.files import write_text
 from mocap2ctrl.graph.body import character_of
-from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlFragment, ControlGraph, FeedbackPolicy
+from mocap2ctrl.graph.fragments import (
+    ACTION_FEATURES,
+    FEET,
+    STATE_FEATURES,
+    ControlFragment,
+    ControlGraph,
+    FeedbackPolicy,
+)
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.pd_gains import GAIN_SETS
 from mocap2ctrl.types import Array, frozen_array
@@ -74,6 +81,7 @@ def _fragment_to_data(fragment: ControlFragment) -> dict[str, Any]:
         "id": fragment.name,
         "skill": fragment.skill,
         "frame_s": fragment.frame_s,
+        **({} if fragment.touchdown is None else {"touchdown": fragment.touchdown}),
         "targets": fragment.targets.tolist(),
         "reference": {
             "root_position": fragment.reference_root_position.tolist(),
@@ -170,6 +178,16 @@ def _fragment(node: _Entry, joints: int) -> ControlFragment:
         reference_root_orientation=orientation,
         reference_angles=reference.array("angles", (frames + 1, joints)),
         policy=None if node.value("policy") is None else _policy(node.child("policy")),
+        touchdown=_touchdown(node),
+    )
+
+
+def _touchdown(node: _Entry) -> str | None:
+    """The foot that a fragment waits for; files of older versions have none."""
+    if not node.has("touchdown"):
+        return None
+    return str(
+        node.expect("touchdown", lambda v: isinstance(v, str) and v in FEET, f"{' or '.join(FEET)}, or left out")
     )
 
 
@@ -223,6 +241,9 @@ class _Entry:
 
     def fail(self, name: str, given: Any, allowed: str) -> None:
         raise GraphError(f"{self._at(name)} is {_short(given)}; allowed is {allowed}")
+
+    def has(self, name: str) -> bool:
+        return name in self._data
 
     def value(self, name: str) -> Any:
         if name not in self._data:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.types import Array, frozen_array
 
 STATE_FEATURES, ACTION_FEATURES = 18, 11
 """Sizes of s and a (Liu 2016, §4); `samcon.features` defines them."""
+FEET = ("left_foot", "right_foot")
+LATEST = 1.5
+"""Of its time, after which a fragment that waits for a foot ends without it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,9 @@ class ControlFragment:
         reference_root_orientation: (G + 1, 4) quaternions wxyz, likewise up to a common heading.
         reference_angles: (G + 1, J) radians.
         policy: its feedback; None before it is learned.
+        touchdown: one of `FEET`, which in the reference comes to the ground at the fragment's end: it then ends when that foot is
+            on the ground, after one step of the servos at the earliest, at the latest after `LATEST` of its time, the last targets
+            being held (§6.1, contact-aligned phase resetting). None: it lasts its time.
     """
 
     name: str
@@ -57,11 +65,17 @@ class ControlFragment:
     reference_root_orientation: Array
     reference_angles: Array
     policy: FeedbackPolicy | None = None
+    touchdown: str | None = None
 
     @property
     def duration_s(self) -> float:
-        """δt, seconds."""
+        """δt, seconds; of a fragment that ends on a touchdown, the reference's."""
         return len(self.targets) * self.frame_s
+
+
+def most_steps(steps: int, touchdown: object) -> int:
+    """How long a fragment of so many steps can last, in steps: longer if there is a foot, `touchdown`, that it waits for."""
+    return steps if touchdown is None else int(np.ceil(LATEST * steps))
 
 
 @dataclass(frozen=True, eq=False)

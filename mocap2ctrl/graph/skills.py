@@ -12,6 +12,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError, MotionFileError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.fragments import ControlFragment
+from mocap2ctrl.graph.touchdowns import Touchdown, touchdowns
 from mocap2ctrl.motion.clips import carried_on, close_loop, cycle_turn
 from mocap2ctrl.motion.cycles import cut_cycle, doubt, find_cycle
 from mocap2ctrl.types import Array, MotionClip
@@ -36,12 +37,14 @@ class Skill:
         symmetric: its second half is the mirror image of the first.
         doubt: why its best cycle was not believed, if it was not.
         pieces: of a cycle that is cut into fragments already: these, in order; the motion is theirs.
+        contacts: on which its fragments are to end, of a cycle that is not cut yet.
     """
 
     name: str
     clip: MotionClip
     symmetric: bool = False
     pieces: tuple[ControlFragment, ...] = ()
+    contacts: tuple[Touchdown, ...] = ()
     doubt: str = ""
 
     @property
@@ -109,6 +112,21 @@ def make_skill(name: str, clip: MotionClip, character: Character, *, cyclic: boo
         if cyclic:
             raise GraphError(f"skill {name!r}: it has no cycle: {error}") from error
         return Skill(name, clip)
+
+
+def on_contacts(skill: Skill, character: Character) -> Skill:
+    """The cycle whose fragments are to end on its touchdowns.
+
+    Raises:
+        GraphError: it is no cycle, or no foot comes down in it.
+    """
+    contacts = touchdowns(skill.clip, character) if skill.cyclic else ()
+    if not contacts:
+        what = "no foot comes down in its cycle" if skill.cyclic else "it is no cycle"
+        raise GraphError(
+            f"skill {skill.name!r}: {what}, so that no contact can reset its phase; leave --phase-reset out"
+        )
+    return replace(skill, contacts=contacts)
 
 
 def turns(skill: Skill) -> bool:

@@ -144,7 +144,7 @@ def key_of(graph: ControlGraph, config: LearnConfig) -> str:
         del options[stage]["iterations"]
     digest = hashlib.sha256(json.dumps([options, graph.character, graph.gains], sort_keys=True).encode())
     for name, fragment in graph.fragments.items():
-        digest.update(name.encode())
+        digest.update((name + (fragment.touchdown or "")).encode())
         for values in (fragment.targets, fragment.reference_root_position, fragment.reference_angles):
             digest.update(values.tobytes())
         if fragment.policy is not None:

@@ -50,6 +50,7 @@ class Cost:
     """Eq. 20 for one character."""
 
     def __init__(self, character: Character) -> None:
+        self.character = character
         self.body: Body = body_of(character)
         self._height_m = character.height_m
         groups = [character.groups[g] for g in character.hinge_group]

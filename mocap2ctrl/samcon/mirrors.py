@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, FeedbackPolicy
+from mocap2ctrl.graph.fragments import FEET, ControlFragment, ControlGraph, FeedbackPolicy
 from mocap2ctrl.samcon.features import MIRROR_STATE_INDEX, MIRROR_STATE_SIGN, Actions
 from mocap2ctrl.types import Array
 
@@ -34,7 +34,9 @@ def mirror_pairs(graph: ControlGraph, character: Character) -> dict[str, str]:
 def _same_after(graph: ControlGraph, name: str, other: str, character: Character) -> bool:
     """Whether what two fragments end in is alike, but for left and right."""
     one, two = graph.fragments[name], graph.fragments[other]
-    return np.allclose(mirrored_angles(one.reference_angles, character), two.reference_angles, atol=SAME)
+    return mirrored_foot(one.touchdown) == two.touchdown and np.allclose(
+        mirrored_angles(one.reference_angles, character), two.reference_angles, atol=SAME
+    )
 
 
 def mirrored_angles(angles: npt.ArrayLike, character: Character) -> Array:
@@ -70,4 +72,10 @@ def mirrored_fragment(fragment: ControlFragment, name: str, character: Character
         reference_root_position=fragment.reference_root_position * np.array([1.0, -1.0, 1.0]),
         reference_root_orientation=fragment.reference_root_orientation * np.array([1.0, -1.0, 1.0, -1.0]),
         reference_angles=mirrored_angles(fragment.reference_angles, character),
+        touchdown=mirrored_foot(fragment.touchdown),
     )
+
+
+def mirrored_foot(foot: str | None) -> str | None:
+    """The other one of `FEET`."""
+    return None if foot is None else FEET[1 - FEET.index(foot)]

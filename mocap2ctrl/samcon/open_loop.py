@@ -11,7 +11,7 @@ import numpy as np
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import GraphError
 from mocap2ctrl.geometry import rotations
-from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph
+from mocap2ctrl.graph.fragments import ControlFragment, ControlGraph, most_steps
 from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import open_loop_actions, snapshot_coordinates
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_fragment
@@ -20,6 +20,7 @@ from mocap2ctrl.samcon.sampling import Episode, Sampler, SamplingConfig, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.samcon.walks import Step, learning_walk
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import foot_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
@@ -192,6 +193,8 @@ def averaged_fragment(
 ) -> ControlFragment:
     """The fragment with targets moved by an offset (A,), and with the mean of its simulated states.
 
+    Where a foot ends it, each simulation counts back from its own end: before its begin it is as at its begin.
+
     Args:
         sampler: simulates.
         fragment: what is performed.
@@ -201,9 +204,17 @@ def averaged_fragment(
     """
     steps = round(fragment.frame_s / PD_TIME_STEP_S)
     held = fragment.targets + (actions @ sampler.actions.hinges)[:, None]
-    done = sampler.rollouts.run(starts, held, steps, stride=steps)
     first, _ = snapshot_coordinates(starts, fragment.targets.shape[1])
-    qpos = np.concatenate([first[:, None], done.qpos], axis=1)
+    if fragment.touchdown is None:
+        done = sampler.rollouts.run(starts, held, steps, stride=steps)
+        qpos = np.concatenate([first[:, None], done.qpos], axis=1)
+    else:
+        count = len(fragment.targets) * steps
+        foot = foot_of(sampler.rollouts.character, fragment.touchdown)
+        most = most_steps(count, fragment.touchdown)
+        done = sampler.rollouts.run_to_touchdown(starts, held, steps, foot, most_steps=most)
+        at = np.maximum(done.steps[:, None] - count + np.arange(0, count + 1, steps), 0)
+        qpos = np.concatenate([first[:, None], done.qpos], axis=1)[np.arange(len(at))[:, None], at]
     turn = rotations.yaw(-rotations.heading(qpos[:, 0, 3:7]))[:, None]
     below = qpos[:, :1, :3] * np.array([1.0, 1.0, 0.0])
     orientation = rotations.multiply(turn, qpos[..., 3:7])

@@ -108,11 +108,11 @@ def _advance(
     pushes: GrowingPushes | None,
 ) -> None:
     """Carries the bodies `group` through a fragment; writes states, times and who stands."""
-    times = passed[group, None] + np.arange(task.steps) * PD_TIME_STEP_S
+    times = passed[group, None] + np.arange(task.most_steps) * PD_TIME_STEP_S
     forces = None if pushes is None else pushes.forces(group, times)
     done = sampler.follow(states[group], task, forces)
     states[group], alive[group] = done.finals, done.stands
-    passed[group[done.stands]] += task.steps * PD_TIME_STEP_S
+    passed[group[done.stands]] += done.steps[done.stands] * PD_TIME_STEP_S
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.graph.core import beginnings
-from mocap2ctrl.graph.fragments import ACTION_FEATURES, ControlFragment, ControlGraph
+from mocap2ctrl.graph.fragments import ACTION_FEATURES, FEET, ControlFragment, ControlGraph, most_steps
 from mocap2ctrl.graph.planning import Place, Planner
 from mocap2ctrl.samcon.body import body_of
-from mocap2ctrl.samcon.features import feedback_actions, snapshot_features
+from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates, snapshot_features
 from mocap2ctrl.samcon.rising import RAGDOLL_S, apart, lies
 from mocap2ctrl.samcon.sampling import LARGEST_RAD
 from mocap2ctrl.samcon.tasks import reference_snapshot
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import foot_heights, foot_of
+from mocap2ctrl.simulation.terrain import Surface, ground_height, lowest_clearances
 from mocap2ctrl.types import Array
 
 FALLEN_RAD = 4.0
@@ -57,13 +60,16 @@ class Performer:
     ) -> None:
         """A character that walks `graph` as `planner` says, and turns by the actions `steering`, by fragment, if there are any."""
         self._graph, self._planner, self._steering = graph, planner, steering or {}
+        self._character = character
         self._body, self._hinges = body_of(character), feedback_actions(character).hinges
         self._rising = [graph.fragments[name] for name in beginnings(graph.successors)]
         self._current = planner.first()
         self._lain, self._pose = 0, 0
         self._begun = False
         self._held = np.zeros((0, len(character.hinges)))
-        self._step, self._steps_per_target = 0, 1
+        self._step, self._steps, self._steps_per_target = 0, 0, 1
+        self._feet = {name: foot_of(character, name) for name in FEET}
+        self._awaited: str | None = None
         self._performed: list[Performed] = []
 
     @property
@@ -76,15 +82,31 @@ class Performer:
         """What was done so far; the last one may not have ended."""
         return tuple(self._performed)
 
-    def targets(self, snapshot: Array, time_s: float) -> Array:
-        """(J,) radians, of the servos in the next step, from the state (K,) before it."""
-        if self._step == len(self._held) * self._steps_per_target:
+    def targets(self, snapshot: Array, time_s: float, ground: Sequence[Surface] = ()) -> Array:
+        """(J,) radians, of the servos in the next step, from the state (K,) before it.
+
+        The root's height is that above the `ground` below it, which is z = 0 if not given.
+        """
+        if self._step == self._steps or (self._step > 0 and self._is_down(snapshot, ground)):
             self._decide(snapshot, time_s)
-        row = self._held[self._step // self._steps_per_target]
+        row = self._held[min(self._step // self._steps_per_target, len(self._held) - 1)]
         self._step += 1
         last = self._performed[-1]
         self._performed[-1] = Performed(last.fragment, last.pose, last.at_s, self._step, last.features, last.action)
         return np.asarray(row)
+
+    def _is_down(self, snapshot: Array, ground: Sequence[Surface]) -> bool:
+        """Whether the foot that the fragment waits for is on the ground."""
+        if self._awaited is None:
+            return False
+        qpos, _ = snapshot_coordinates(snapshot[None], len(self._character.hinges))
+        if not ground:
+            return bool(foot_heights(self._feet[self._awaited], qpos)[0] <= 0.0)
+        root = qpos[:, :3] + ground_height(ground, qpos[:, :2])[:, None] * np.array([0.0, 0.0, 1.0])
+        positions, orientations = segment_frames(self._character, root, qpos[:, 3:7], qpos[:, 7:])
+        clear = lowest_clearances(self._character, positions, orientations, ground)[0]
+        foot = self._character.segment_index(self._awaited)
+        return any(clear[i] <= 0.0 for i, s in enumerate(self._character.segments) if foot in (i, s.parent))
 
     def _decide(self, snapshot: Array, time_s: float) -> None:
         """What is next: the first fragment, the ragdoll, the rising skill, or what the planner says."""
@@ -109,6 +131,8 @@ class Performer:
         self._current = fragment.name
         self._held = fragment.targets + np.clip(action, -LARGEST_RAD, LARGEST_RAD) @ self._hinges
         self._step, self._steps_per_target = 0, round(fragment.frame_s / PD_TIME_STEP_S)
+        self._steps = most_steps(len(self._held) * self._steps_per_target, fragment.touchdown)
+        self._awaited = fragment.touchdown
         self._performed.append(Performed(fragment.name, fragment.name, time_s, 0, features, action))
 
     def _lie_or_rise(self, snapshot: Array, time_s: float) -> None:
@@ -140,6 +164,7 @@ class Performer:
         self._current = RAGDOLL
         self._held = self._graph.fragments[pose].reference_angles[:1]
         self._step, self._steps_per_target = 0, round(RAGDOLL_S / PD_TIME_STEP_S)
+        self._steps, self._awaited = self._steps_per_target, None
         self._performed.append(Performed(RAGDOLL, pose, time_s, 0, features, np.zeros(ACTION_FEATURES)))
 
 

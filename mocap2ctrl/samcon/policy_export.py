@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.files import write_arrays, write_json, write_text
 from mocap2ctrl.fit.capture import make_folder
-from mocap2ctrl.graph.fragments import ACTION_FEATURES, STATE_FEATURES, ControlGraph
+from mocap2ctrl.graph.fragments import ACTION_FEATURES, FEET, LATEST, STATE_FEATURES, ControlGraph
 from mocap2ctrl.samcon.body import POINTS, body_of
 from mocap2ctrl.samcon.features import feedback_actions, snapshot_coordinates
 from mocap2ctrl.samcon.performer import FALLEN_RAD
@@ -78,6 +78,7 @@ def policy_arrays(graph: ControlGraph, character: Character, servo: PdGains) -> 
         "first_target": np.cumsum([0, *(len(fragment.targets) for fragment in fragments)]),
         "targets": np.concatenate([fragment.targets for fragment in fragments]),
         "frame_s": np.array([fragment.frame_s for fragment in fragments]),
+        "touchdown": np.array([-1 if f.touchdown is None else FEET.index(f.touchdown) for f in fragments]),
         "start_qpos": qpos,
         "start_qvel": qvel,
         "gain": gain,
@@ -119,6 +120,10 @@ def policy_description(graph: ControlGraph, character: Character) -> dict[str, A
         ],
         "law": "at the begin of fragment k: a = gain[k] @ s + offset[k], clipped to +-largest_action_rad; for its whole duration "
         "the servos' targets are targets[first_target[k] + i] + a @ action_hinges, each for frame_s[k] seconds",
+        "touchdown": f"a fragment that waits for a foot ({FEET[0]} or {FEET[1]}, with the toes) ends after the first of its steps "
+        "after which that foot touches the ground, or after ceil(latest_touchdown * steps) of them; when there are no more targets "
+        "the last ones are held",
+        "latest_touchdown": LATEST,
         "servo": "torque = stiffness (target - q) - damping q', clamped to the actuators' forcerange; q' is that of the end of the "
         "step, which MuJoCo does when implicit_armature is added to the hinges' dof_armature after compiling",
         "largest_action_rad": LARGEST_RAD,
@@ -128,6 +133,7 @@ def policy_description(graph: ControlGraph, character: Character) -> dict[str, A
             "fragment, skill": "names, (F,)",
             "edges": "(E, 2) indices: the second may follow the first",
             "targets, first_target, frame_s": "rad; rows first_target[k] to first_target[k + 1] are fragment k's; s",
+            "touchdown": "(F,) 0 or 1: ends when that foot is on the ground; -1: lasts its time",
             "start_qpos, start_qvel": "(F, 7 + J), (F, 6 + J) the reference at the begin, MuJoCo's coordinates",
             "gain, offset, variance": "(F, 11, 18), (F, 11), (F, 11) of a ~ N(gain s + offset, diag(variance)); else zeros",
             "action_hinges": "(11, J)",

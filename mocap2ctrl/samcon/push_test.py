@@ -126,7 +126,7 @@ def push_test_graph(
 
 
 class _Walker:
-    """Many bodies in step on one cycle."""
+    """Many bodies on one cycle, each in the same fragment of it as the others."""
 
     def __init__(self, ring: Sequence[ControlFragment], sampler: Sampler) -> None:
         self._sampler = sampler
@@ -135,26 +135,26 @@ class _Walker:
 
     def survival(self, pushes: Sequence[_Push | None]) -> Array:
         """(P,) seconds until the fall of bodies that are pushed so, at most `SECONDS`."""
-        states, step = np.tile(self._start, (len(pushes), 1)), 0
+        states, steps = np.tile(self._start, (len(pushes), 1)), np.zeros(len(pushes), np.int64)
         times, going, forces = np.full(len(pushes), SECONDS), np.arange(len(pushes)), np.zeros((len(pushes), 3))
         for task in cycle(self._tasks):
-            passed_s = step * PD_TIME_STEP_S
-            if not len(going) or passed_s >= SECONDS:
+            going = going[steps[going] * PD_TIME_STEP_S < SECONDS]
+            if not len(going):
                 return times
-            moments = np.asarray(passed_s + np.arange(task.steps) * PD_TIME_STEP_S, dtype=float)
-            pushed = np.zeros((len(going), task.steps, 3))
+            moments = steps[going, None] * PD_TIME_STEP_S + np.arange(task.most_steps) * PD_TIME_STEP_S
+            pushed = np.zeros((len(going), task.most_steps, 3))
             for row, number in enumerate(going):
                 push = pushes[int(number)]
                 if push is not None:
-                    on, begins = push.at(moments)
+                    on, begins = push.at(moments[row])
                     if begins:
                         forces[number] = force_from(
                             push.side, push.newtons, float(rotations.heading(states[number, 4:8]))
                         )
                     pushed[row, on] = forces[number]
             done = self._sampler.follow(states[going], task, pushed)
-            step += task.steps
+            steps[going] += done.steps
             states[going] = done.finals
-            times[going[~done.stands]] = min(step * PD_TIME_STEP_S, SECONDS)
+            times[going[~done.stands]] = np.minimum(steps[going] * PD_TIME_STEP_S, SECONDS)[~done.stands]
             going = going[done.stands]
         return times

@@ -108,9 +108,9 @@ class PushedBodies:
         fell, terms, cost = np.zeros(count, dtype=bool), np.full((count, len(WEIGHTS)), np.nan), np.full(count, FALLEN)
         for number in np.unique(self.fragment):
             group, task = np.flatnonzero(self.fragment == number), self._tasks[number]
-            finals, fine = self._sampler.execute(
-                self.snapshots[group], task, actions[group], self._forces(group, task.steps)
-            )
+            forces = self._forces(group, task.most_steps)
+            finals, fine, steps = self._sampler.execute(self.snapshots[group], task, actions[group], forces)
+            self._until_s[group] -= steps * PD_TIME_STEP_S
             ends = self._sampler.cost.ends(finals)
             fell[group] = ~(fine & standing(ends, task.reference))
             terms[group] = self._sampler.cost.terms(ends, task.reference, actions[group])
@@ -121,12 +121,10 @@ class PushedBodies:
         return Advanced(fell, terms, cost)
 
     def _forces(self, group: npt.NDArray[np.int64], steps: int) -> Array:
-        """(P, N, 3) on the bodies `group` in the steps of a fragment; their clocks go on."""
+        """(P, N, 3) on the bodies `group` in the next steps."""
         until = self._until_s[group, None] - np.arange(steps) * PD_TIME_STEP_S
         on = (until <= 1e-9) & (until > 1e-9 - self.push_s)
-        forces = np.where(on[..., None], self._force[group, None], 0.0)
-        self._until_s[group] -= steps * PD_TIME_STEP_S
-        return forces
+        return np.asarray(np.where(on[..., None], self._force[group, None], 0.0))
 
     def _go_on(self) -> None:
         """Everyone's next fragment, and the next push of those whose push has ended."""

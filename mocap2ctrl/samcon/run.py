@@ -93,6 +93,7 @@ def run_graph(
     gains = pd_gains(character, graph.gains)
     stage = make_stage(engine, character, len(starts), gains, torque_scale=torque_scale, environment=here)
     stage.place([_lifted(start, here, character) for start in starts])
+    ground = () if here.level else surfaces(here)
     recorded, met, fine = [stage.snapshots()], set[tuple[int, int]](), True
     table = [np.array(push.row(PD_TIME_STEP_S)) for push in pushes]
     for step in range(round(seconds / PD_TIME_STEP_S)):
@@ -100,7 +101,7 @@ def run_graph(
         for segment in {push.segment for push in pushes}:
             stage.push(0, segment, forces.get(segment, np.zeros(3)))
         seen = _above_ground(stage.snapshots(), here)
-        fine = stage.step([p.targets(s, step * PD_TIME_STEP_S) for p, s in zip(performers, seen, strict=True)])
+        fine = stage.step([p.targets(s, step * PD_TIME_STEP_S, ground) for p, s in zip(performers, seen, strict=True)])
         if not fine:
             break
         if (step + 1) % STRIDE == 0:

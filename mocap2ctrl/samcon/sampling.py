@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.graph.fragments import STATE_FEATURES
+from mocap2ctrl.graph.fragments import STATE_FEATURES, most_steps
 from mocap2ctrl.samcon.cost import WEIGHTS, Cost, Ends
 from mocap2ctrl.samcon.features import Actions
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import Foot
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.types import Array
 
@@ -45,6 +46,7 @@ class Task:
         start: (K,) snapshot at which the body is placed before it, or (M, K), of which each sample takes one at random; None: it
             goes on from where it is.
         explored: whether actions are sampled; else the policy's own is taken, once for each elite (§6.2, learned skills).
+        foot: that ends it when it is on the ground, see `ControlFragment.touchdown`; None: it lasts its time.
     """
 
     targets: Array
@@ -55,11 +57,17 @@ class Task:
     deviation: Array
     start: Array | None = None
     explored: bool = True
+    foot: Foot | None = None
 
     @property
     def steps(self) -> int:
-        """Of the engine, in all."""
+        """Of the engine, in all; of the reference where a foot ends it."""
         return len(self.targets) * self.steps_per_target
+
+    @property
+    def most_steps(self) -> int:
+        """That it may last, and for which pushes are wanted."""
+        return most_steps(self.steps, self.foot)
 
 
 @dataclass(frozen=True)
@@ -122,12 +130,14 @@ class Followed:
         finals: (N, K) snapshots at the end.
         ends: what is seen of them.
         stands: (N,) who has neither fallen nor diverged.
+        steps: (N,) of the engine that it lasted.
     """
 
     actions: Array
     finals: Array
     ends: Ends
     stands: npt.NDArray[np.bool_]
+    steps: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +207,7 @@ class Sampler:
         actions = self.sample(task, features, rng)
         noise = config.noise_rad * rng.standard_normal(actions.shape) if task.explored else 0.0
         forces = None if push is None else np.broadcast_to(push, (len(starts), *push.shape))
-        finals, fine = self.execute(starts, task, actions + noise, forces)
+        finals, fine, _ = self.execute(starts, task, actions + noise, forces)
         ends = self.cost.ends(finals)
         terms = self.cost.terms(ends, task.reference, actions)
         costs = np.where(fine & standing(ends, task.reference), terms @ WEIGHTS, np.inf)
@@ -228,11 +238,11 @@ class Sampler:
         return total
 
     def follow(self, starts: Array, task: Task, pushes: Array | None = None) -> Followed:
-        """The fragment from starts (N, K) by its policy alone, without noise, under pushes (N, steps, 3)."""
+        """The fragment from starts (N, K) by its policy alone, without noise, under pushes (N, most_steps, 3)."""
         actions = self.cost.ends(starts).features @ task.gain.T + task.offset
-        finals, fine = self.execute(starts, task, actions, pushes)
+        finals, fine, steps = self.execute(starts, task, actions, pushes)
         ends = self.cost.ends(finals)
-        return Followed(actions, finals, ends, fine & standing(ends, task.reference))
+        return Followed(actions, finals, ends, fine & standing(ends, task.reference), steps)
 
     def sample(self, task: Task, features: Array, rng: np.random.Generator) -> Array:
         """(N, A) actions a ~ N(M s + â, Σ) at features (N, 18)."""
@@ -241,13 +251,16 @@ class Sampler:
 
     def execute(
         self, starts: Array, task: Task, actions: Array, pushes: Array | None = None
-    ) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Ends (N, K) of the fragment with targets offset by actions (N, A), and which did not diverge."""
-        offsets = np.clip(actions, -LARGEST_RAD, LARGEST_RAD) @ self.actions.hinges
-        done = self.rollouts.run(
-            starts, task.targets + offsets[:, None], task.steps_per_target, stride=task.steps, pushes=pushes
-        )
-        return done.final, ~done.diverged
+    ) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Ends (N, K) of the fragment with targets offset by actions (N, A), which did not diverge, and after how many steps."""
+        held = task.targets + (np.clip(actions, -LARGEST_RAD, LARGEST_RAD) @ self.actions.hinges)[:, None]
+        if task.foot is None:
+            done = self.rollouts.run(starts, held, task.steps_per_target, stride=task.steps, pushes=pushes)
+        else:
+            done = self.rollouts.run_to_touchdown(
+                starts, held, task.steps_per_target, task.foot, most_steps=task.most_steps, pushes=pushes
+            )
+        return done.final, ~done.diverged, done.steps
 
     def _path(self, stages: list[_Stage], fragments: int, failures: int, pushes: int) -> Episode:
         """Line 12: the predecessors of the best of the last elites."""
@@ -302,7 +315,7 @@ class _Pushes:
         self._left_s = 0.0
 
     def during(self, task: Task) -> Array | None:
-        """(N, 3) newtons in the steps of a fragment; None without a push. A push begins and ends with fragments."""
+        """(N, 3) newtons in the steps that a fragment may last; None without a push. A push begins and ends with fragments."""
         if self._left_s <= 0.0 and self._config.push_n > 0.0 and self._rng.random() < self._config.push_share:
             way, force = self._rng.uniform(0.0, 2.0 * np.pi), abs(self._rng.normal(0.0, self._config.push_n))
             self._force = force * np.array([np.cos(way), np.sin(way), 0.0])
@@ -313,7 +326,7 @@ class _Pushes:
         self._left_s -= task.steps * PD_TIME_STEP_S
         if self._left_s < 0.25 * task.steps * PD_TIME_STEP_S:
             self._left_s = 0.0
-        return np.broadcast_to(self._force, (task.steps, 3))
+        return np.broadcast_to(self._force, (task.most_steps, 3))
 
 
 def joined(episodes: Sequence[Episode]) -> Episode:

@@ -23,6 +23,7 @@ from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.run import GraphRun, run_graph
 from mocap2ctrl.samcon.sampling import Sampler
 from mocap2ctrl.samcon.tasks import reference_snapshot, task_of
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
 from mocap2ctrl.simulation.pd_gains import pd_gains
 from mocap2ctrl.types import Array
@@ -119,15 +120,16 @@ def _turn_rates(
     period_s = sum(graph.fragments[name].duration_s for name in names)
     periods = max(PERIODS, round(LEAST_S / period_s))
     states = np.tile(reference_snapshot(graph.fragments[names[0]], 0), (len(offsets), 1))
-    stand, headings = np.ones(len(offsets), dtype=bool), []
-    for _ in range(periods):
+    stand, headings, steps = np.ones(len(offsets), dtype=bool), [], np.zeros(len(offsets), np.int64)
+    for period in range(periods):
         for number, task in enumerate(tasks):
             policies = replace(task, offset=task.offset + offsets[:, number])
             done = sampler.follow(states, policies)
             states, stand = np.where(done.stands[:, None], done.finals, states), stand & done.stands
+            steps += done.steps * (period > 0)
         headings.append(rotations.heading(states[:, 4:8]))
     turned = np.unwrap(np.array(headings), axis=0)
-    return (turned[-1] - turned[0]) / ((periods - 1) * period_s), stand
+    return (turned[-1] - turned[0]) / (steps * PD_TIME_STEP_S), stand
 
 
 def _turned(done: GraphRun) -> float:

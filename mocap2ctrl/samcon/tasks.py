@@ -10,6 +10,7 @@ from mocap2ctrl.samcon.cost import Cost
 from mocap2ctrl.samcon.features import Actions
 from mocap2ctrl.samcon.sampling import Task
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import foot_of
 from mocap2ctrl.types import Array
 
 
@@ -47,4 +48,5 @@ def task_of(fragment: ControlFragment, cost: Cost, actions: Actions, deviation_r
         gain=gain,
         offset=offset,
         deviation=deviation,
+        foot=None if fragment.touchdown is None else foot_of(cost.character, fragment.touchdown),
     )

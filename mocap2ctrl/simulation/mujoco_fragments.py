@@ -21,6 +21,7 @@ from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation import mujoco_pd
 from mocap2ctrl.simulation.coordinates import coordinates, state_from_coordinates
 from mocap2ctrl.simulation.engine import DIVERGED_VELOCITY, PD_TIME_STEP_S
+from mocap2ctrl.simulation.foot_height import Foot, steps_to_touchdown
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.pd_gains import PdGains, pd_gains
 from mocap2ctrl.types import Array, SimState
@@ -39,11 +40,13 @@ class Fragments:
         qpos: (P, F, 7 + J) root position, root quaternion and angles after `stride`, 2 `stride`, … steps.
         diverged: (P,) whether a recorded velocity or the end is beyond all reason; what is recorded of such a simulation is then
             not to be used.
+        steps: (P,) of the engine until the end.
     """
 
     final: Array
     qpos: Array
     diverged: npt.NDArray[np.bool_]
+    steps: npt.NDArray[np.int64]
 
 
 class PdRollouts:
@@ -121,10 +124,51 @@ class PdRollouts:
         Raises:
             EngineError: shapes that do not fit, targets or pushes that are not finite. Starts may be: a divergence stays one.
         """
+        states = self._states(starts, targets, steps_per_target, stride, pushes)
+        final = states[:, -1]
+        recorded = states[:, stride - 1 :: stride]
+        velocities = np.concatenate([recorded, final[:, None]], axis=1)[..., 8 + self._joints :]
+        steps = np.full(len(states), states.shape[1])
+        return Fragments(final.copy(), recorded[..., 1 : 8 + self._joints].copy(), ~_reasonable(velocities), steps)
+
+    def run_to_touchdown(
+        self,
+        starts: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        steps_per_target: int,
+        foot: Foot,
+        *,
+        most_steps: int,
+        pushes: npt.ArrayLike | None = None,
+    ) -> Fragments:
+        """The same until `foot` is on the ground z = 0, after one step at the earliest and `most_steps` at the latest.
+
+        When there are no more targets the last ones are held. `qpos` has all `most_steps` steps, those after the end, too; pushes
+        are wanted for as many.
+        """
+        held = np.asarray(targets, float)
+        more = -(-most_steps // steps_per_target) - held.shape[1]
+        held = np.concatenate([held, np.repeat(held[:, -1:], more, axis=1)], axis=1)
+        states = self._states(starts, held, steps_per_target, 1, pushes, most_steps)
+        qpos = states[..., 1 : 8 + self._joints].copy()
+        steps = steps_to_touchdown(foot, qpos)
+        final = states[np.arange(len(states)), steps - 1]
+        return Fragments(final, qpos, ~_reasonable(final[:, None, 8 + self._joints :]), steps)
+
+    def _states(
+        self,
+        starts: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        steps_per_target: int,
+        stride: int,
+        pushes: npt.ArrayLike | None,
+        steps: int | None = None,
+    ) -> Array:
+        """(P, N, K) snapshots after each step, or after the first `steps`; see `run`."""
         held = np.asarray(targets, float)
         begin = np.atleast_2d(np.asarray(starts, float))
         self._check(begin, held, steps_per_target, stride)
-        control = np.repeat(held, steps_per_target, axis=1)
+        control = np.repeat(held, steps_per_target, axis=1)[:, :steps]
         spec = mujoco.mjtState.mjSTATE_CTRL
         if pushes is not None:
             control, spec = np.concatenate([control, self._wrenches(pushes, control.shape)], axis=2), PUSHED_CONTROL
@@ -133,11 +177,7 @@ class PdRollouts:
         states, _ = self._pool.rollout(
             [self._model], self._data, np.ascontiguousarray(begin), control, control_spec=int(spec), chunk_size=chunk
         )
-        final = states[:, -1]
-        recorded = states[:, stride - 1 :: stride]
-        velocities = np.concatenate([recorded, final[:, None]], axis=1)[..., 8 + self._joints :]
-        reasonable = np.all(np.abs(velocities) < DIVERGED_VELOCITY, axis=(1, 2))  # False for NaN
-        return Fragments(final.copy(), recorded[..., 1 : 8 + self._joints].copy(), ~reasonable)
+        return np.asarray(states)
 
     def _wrenches(self, pushes: npt.ArrayLike, control: tuple[int, ...]) -> Array:
         """(P, N, 6 bodies) forces and torques on all bodies, of which pushes are a part."""
@@ -160,3 +200,8 @@ class PdRollouts:
             raise EngineError(
                 f"steps_per_target is {steps_per_target} and stride {stride}; allowed is 1 or more for both"
             )
+
+
+def _reasonable(velocities: Array) -> npt.NDArray[np.bool_]:
+    """(P,) whether no velocity (P, N, 6 + J) is beyond all reason, or NaN."""
+    return np.asarray(np.all(np.abs(velocities) < DIVERGED_VELOCITY, axis=(1, 2)))  # False for NaN

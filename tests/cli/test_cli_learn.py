@@ -90,6 +90,7 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("nothing.json", "-o", "walk.json"), "no such file"),
         (("graph.json", "-o", "walk.json", "--gains", "stunts"), "--gains is for motion files"),
         (("graph.json", "-o", "walk.json", "--symmetric", "no"), "--symmetric is for motion files"),
+        (("graph.json", "-o", "walk.json", "--phase-reset", "no"), "--phase-reset is for motion files"),
         (("graph.json", "-o", "walk.json"), "has a policy already; --relearn"),
         (("graph.json", "-o", "graph.json", "--relearn"), "is the input, with which an interrupted learning goes on"),
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),

@@ -101,7 +101,11 @@ def test_pushes_last_as_long_as_they_should(graph: ControlGraph, character: Char
         tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
         bodies = PushedBodies(sampler, graph, tasks, 8, 150.0, np.random.default_rng(6), push_s)
         bodies._until_s[:] = np.linspace(0.1, 1.5, 8)
-        forces = np.concatenate([bodies._forces(np.arange(8), 5) for _ in range(80)], axis=1)
+        parts = []
+        for _ in range(80):
+            parts.append(bodies._forces(np.arange(8), 5))
+            bodies._until_s -= 5 * PD_TIME_STEP_S
+        forces = np.concatenate(parts, axis=1)
         on = np.any(forces != 0.0, axis=2)
         np.testing.assert_allclose(on.sum(axis=1) * PD_TIME_STEP_S, push_s, atol=1e-9)
         np.testing.assert_allclose(

@@ -41,7 +41,7 @@ def run_clip(character: Character) -> MotionClip:
 
 @pytest.fixture(scope="module")
 def run_graph(run_clip: MotionClip, character: Character) -> ControlGraph:
-    return motion_graph(run_clip, character, skill="run", gains="locomotion")[0]
+    return motion_graph(run_clip, character, skill="run", gains="locomotion", phase_reset=False)[0]
 
 
 # Resampling.
@@ -271,7 +271,7 @@ def test_the_path_is_what_its_actions_do(run_graph: ControlGraph, character: Cha
         assert episode.complete
         np.testing.assert_array_equal(episode.starts[1:], episode.finals[:-1])
         for k, task in enumerate(tasks):
-            final, fine = sampler.execute(episode.starts[k][None], task, episode.actions[k][None])
+            final, fine, _ = sampler.execute(episode.starts[k][None], task, episode.actions[k][None])
             np.testing.assert_array_equal(final[0], episode.finals[k])
             assert fine[0]
             assert standing(sampler.cost.ends(final), task.reference)[0]
@@ -280,7 +280,7 @@ def test_the_path_is_what_its_actions_do(run_graph: ControlGraph, character: Cha
 @needs_clips
 def test_refined_targets_are_followed_better_without_sampling_than_the_motion_s_own(character: Character):
     clip = close_loop(load_motion("humanoid3d_walk", character).clip)
-    graph, _ = motion_graph(clip, character, skill="run", gains="locomotion")
+    graph, _ = motion_graph(clip, character, skill="run", gains="locomotion", phase_reset=False)
     with PdRollouts(character) as rollouts:
         refined = refine(
             graph, character, rollouts, OpenLoopConfig(rounds=2, round_visits=1, visits=2, samples=50), seed=1
@@ -291,7 +291,7 @@ def test_refined_targets_are_followed_better_without_sampling_than_the_motion_s_
             tasks = course(followed, character, 5, sampler)
             state, total = np.atleast_2d(tasks[0].start), 0.0
             for task in tasks:
-                state, _ = sampler.execute(state, task, np.zeros((1, 15)))
+                state, _, _ = sampler.execute(state, task, np.zeros((1, 15)))
                 terms = sampler.cost.terms(sampler.cost.ends(state), task.reference, np.zeros((1, 15)))
                 total += float(terms[0, :2].sum())
             costs.append(total)

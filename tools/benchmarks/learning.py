@@ -27,17 +27,20 @@ from mocap2ctrl.samcon.push_test import push_test_graph
 
 @dataclass(frozen=True)
 class Case:
-    """A skill: its clip, the gains of its servos, and minutes that it must go on for."""
+    """A skill: its clip, the gains of its servos, minutes that it must go on for, and whether contacts reset its phase."""
 
     clip: str
     gains: str
     minutes: float
+    phase_reset: bool | None = None
 
 
 CASES = {
     "walk": Case("humanoid3d_walk", "locomotion", 10.0),
     "run": Case("humanoid3d_run", "locomotion", 10.0),
     "spinkick": Case("humanoid3d_spinkick", "stunts", 5.0),
+    "walk-timed": Case("humanoid3d_walk", "locomotion", 10.0, phase_reset=False),
+    "run-timed": Case("humanoid3d_run", "locomotion", 10.0, phase_reset=False),
 }
 PUSHED_RUNS, LONGEST_S = 100, 600.0
 QUICK_ITERATIONS, QUICK_RUNS = 2, 20
@@ -162,7 +165,8 @@ def _output(name: str, seed: int, quick: bool) -> Path:
 def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Learned:
     """Learns, or goes on with what an interrupted call has left."""
     character = load_character()
-    graph, _ = motion_graph(load_motion(case.clip, character).clip, character, skill=name, gains=case.gains)
+    clip = load_motion(case.clip, character).clip
+    graph, _ = motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=case.phase_reset)
     config = LearnConfig(seed=seed)
     if quick:
         hardening = replace(config.hardening, iterations=1, updates=5)
