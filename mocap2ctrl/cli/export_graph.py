@@ -143,7 +143,7 @@ def _tell(exported: ExportedGraph, written: list[Path], *, as_json: bool) -> Non
                 "fragments": len(graph.fragments),
                 "edges": edges,
                 "skills": [skill.name for skill in exported.skills if skill.name not in exported.built.lost],
-                "transitions": [f"{way.source}-{way.target}" for way in exported.transitions],
+                "transitions": [f"{way.source}-{way.target}" for way in exported.ways],
                 "left_out": [*exported.built.core.dead_ends, *exported.built.core.unreachable],
                 "files": [str(file) for file in written],
             }
@@ -152,7 +152,7 @@ def _tell(exported: ExportedGraph, written: list[Path], *, as_json: bool) -> Non
     for skill in exported.skills:
         kind = "a cycle" if skill.cyclic else "once"
         print(f"{skill.name}: {skill.duration_s:.2f} s, {kind}{', symmetric' if skill.symmetric else ''}")
-    for way in exported.transitions:
+    for way in exported.ways:
         print(
             f"{way.source} at {way.leave_s:.2f} s to {way.target} at {way.enter_s:.2f} s: {100 * way.distance_m:.0f} cm apart over "
             f"{way.blend_s:.2f} s"

@@ -88,7 +88,7 @@ def build_graph(
     Raises:
         GraphError: nothing in it can be repeated, or a name is not allowed.
     """
-    names = _way_names(transitions)
+    names = way_names(transitions)
     check_names([*(skill.name for skill in skills), *names])
     servo = pd_gains(character, gains)
     lead_s = servo.damping / servo.stiffness
@@ -124,7 +124,7 @@ def _add(chain: Chain, fragments: dict[str, ControlFragment], edges: list[tuple[
     edges.extend((a.name, b.name) for a, b in pairwise(chain))
 
 
-def _way_names(transitions: Sequence[Transition]) -> list[str]:
+def way_names(transitions: Sequence[Transition]) -> list[str]:
     """`walk-run`, and `walk-run-2` for the next between the same skills."""
     names: list[str] = []
     for way in transitions:

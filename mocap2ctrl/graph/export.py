@@ -9,7 +9,7 @@ from itertools import permutations
 from mocap2ctrl import __version__
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import ConfigError
-from mocap2ctrl.graph.build import BuiltGraph, build_graph
+from mocap2ctrl.graph.build import BuiltGraph, build_graph, way_names
 from mocap2ctrl.graph.core import comes_back, reachable
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.skills import Skill, on_contacts
@@ -66,8 +66,9 @@ class ExportedGraph:
         built: the graph, and what was left out.
         character: whose it is.
         skills: the reference motions.
-        transitions: the ways between them.
+        transitions: the ways between them, as proposed or given; `ways` are those that the graph has.
         near: distances between all their moments; None for a single skill.
+        shortened: why transitions are shorter than was asked for, if they are.
     """
 
     built: BuiltGraph
@@ -75,6 +76,13 @@ class ExportedGraph:
     skills: tuple[Skill, ...]
     transitions: tuple[Transition, ...]
     near: Nearness | None
+    shortened: str = ""
+
+    @property
+    def ways(self) -> tuple[Transition, ...]:
+        """The transitions that are in the graph."""
+        named = zip(way_names(self.transitions), self.transitions, strict=True)
+        return tuple(way for name, way in named if name not in self.built.lost)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -85,6 +93,7 @@ class ExportedGraph:
             for skill in self.skills
             if skill.doubt
         ]
+        said += [self.shortened] if self.shortened else []
         names = [skill.name for skill in self.skills]
         for name in lost:
             if name in names:
@@ -140,7 +149,12 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
         },
         onto=onto,
     )
-    return ExportedGraph(built, character, skills, ways, near)
+    shortened = ""
+    if ways and window_s < options.blend_s:
+        shortened = (
+            f"transitions are blended over {window_s:.2f} s, not {options.blend_s:g} s: a skill is too short for more"
+        )
+    return ExportedGraph(built, character, skills, ways, near, shortened)
 
 
 def _gains(options: GraphOptions, onto: ControlGraph | None) -> str:
