@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             print(f"wrote {output}")
         return 0
-    write_bytes(plot, plot_learning(learned.history))
+    write_bytes(plot, plot_learning(learned.parts or {"": learned.history}))
     best = learned.best
     if options.json:
         print_json(

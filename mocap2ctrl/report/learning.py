@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from mocap2ctrl.report.style import LIGHT, Theme, dress, legend, new_figure, png, title_style
 from mocap2ctrl.samcon.guided import Iteration
 
 
-def plot_learning(history: Sequence[Iteration], theme: Theme = LIGHT) -> bytes:
-    """Mean time to a fall against iteration, under growing pushes and undisturbed."""
+def plot_learning(histories: Mapping[str, Sequence[Iteration]], theme: Theme = LIGHT) -> bytes:
+    """Mean time to a fall against iteration, under growing pushes and undisturbed; of each part of a graph by its name."""
     figure = new_figure(3.5, theme)
-    axes = figure.add_subplot()
-    dress(axes, theme)
-    axes.set_title("Resisting time over the iterations", pad=24, **title_style(theme))
+    panels = figure.subplots(1, len(histories), sharey=True, squeeze=False)[0]
+    for axes, (name, history) in zip(panels, histories.items(), strict=True):
+        dress(axes, theme)
+        axes.set_title(name or "Resisting time over the iterations", pad=24, **title_style(theme))
+        _draw(axes, history, theme)
+    panels[0].set_ylim(bottom=0.0)
+    panels[0].set_ylabel("mean time to a fall, s")
+    legend(figure, theme, panels[0].get_legend_handles_labels()[0])
+    return png(figure)
+
+
+def _draw(axes: Axes, history: Sequence[Iteration], theme: Theme) -> None:
     numbers = [iteration.number for iteration in history]
     for colour, (label, values) in zip(
         theme.series,
@@ -26,9 +36,5 @@ def plot_learning(history: Sequence[Iteration], theme: Theme = LIGHT) -> bytes:
         strict=False,
     ):
         axes.plot(numbers, values, color=colour, marker="o", markersize=4, linewidth=1.8, label=label)
-    axes.set_ylim(bottom=0.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("iteration")
-    axes.set_ylabel("mean time to a fall, s")
-    legend(figure, theme, axes.get_legend_handles_labels()[0])
-    return png(figure)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -92,11 +92,13 @@ class Learned:
         graph: what was learned.
         history: of the iterations.
         core_s: processor seconds of the open-loop refinement and of each iteration.
+        parts: iterations by part, of a graph that is learned in parts.
     """
 
     graph: ControlGraph
     history: tuple[Iteration, ...]
     core_s: tuple[float, ...]
+    parts: Mapping[str, tuple[Iteration, ...]] = field(default_factory=dict)
 
     @property
     def best(self) -> Iteration:

@@ -112,7 +112,8 @@ def learn_in_parts(
     graph = replace(graph, provenance={**graph.provenance, PARTS: told})
     write_graph(graph, output)
     whole.unlink(missing_ok=True)
-    return Learned(graph, history, core_s)
+    histories = {p.name: tuple(Iteration(**entry) for entry in told[p.name]["iterations"]) for p in todo}
+    return Learned(graph, history, core_s, histories)
 
 
 def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:

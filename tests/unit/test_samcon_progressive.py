@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from mocap2ctrl.graph.learned import rings
 from mocap2ctrl.graph.ways import moved, ways
 from mocap2ctrl.samcon import progressive
 from mocap2ctrl.samcon.checkpoint import STATE, CheckpointFolder, key_of
+from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.joining import joined
 from mocap2ctrl.samcon.learn import LearnConfig, Learned
 from mocap2ctrl.samcon.open_loop import refine
@@ -48,6 +49,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     return made
 
 
+ITERATION = Iteration(1, "sampling", 0, 0.0, 0.0, 1.0, {}, 3.0, 5.0, 2.0)
+
+
 def learner(made: list[Call], stop: int = -1) -> Callable[..., Learned]:
     """Stands for `learn`: leaves its state as that does, and takes another time with each call."""
 
@@ -66,10 +70,11 @@ def learner(made: list[Call], stop: int = -1) -> Callable[..., Learned]:
                 graph, _ = moved(graph, way, way.leave, way.arrive - 1)
         number = 1.0 + sum(f.policy is not None for f in graph.fragments.values())
         fragments = {name: replace(f, policy=f.policy or policy(number)) for name, f in graph.fragments.items()}
-        done = replace(graph, fragments=fragments, provenance={"learning": {"learned": len(lacking)}})
+        how = {"learned": len(lacking), "iterations": [asdict(ITERATION)]}
+        done = replace(graph, fragments=fragments, provenance={"learning": how})
         write_graph(done, output)
         assert not clear
-        return Learned(done, (), (1.0 + len(made),))
+        return Learned(done, (ITERATION,), (1.0 + len(made),))
 
     return learn
 
@@ -121,9 +126,10 @@ def test_parts_are_put_together(graph: ControlGraph, calls: list[Call], tmp_path
         assert (after.leave, after.arrive) == (before.leave, (before.arrive - 1) % size)
     assert done.core_s == (2.0, 3.0, 4.0)
     assert found.provenance["parts"] == {
-        name: {"learned": len(names)}
+        name: {"learned": len(names), "iterations": [asdict(ITERATION)]}
         for name, names in zip(("walk", "run", "transitions"), [c[1] for c in calls], strict=True)
     }
+    assert done.parts == {name: (ITERATION,) for name in ("walk", "run", "transitions")}
     with pytest.raises(ConfigError, match="exists already"):
         learn_in_parts(graph, output, LearnConfig())
 
