@@ -97,7 +97,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "yes", "no"),
         help="fragments at whose end a foot comes down end when it does (default: of symmetric gaits)",
     )
-    group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
+    group.add_argument(
+        "--height",
+        type=number(0.8, 2.4),
+        metavar="M",
+        help="body height (default: 1.75; a graph's own)",
+    )
     add_time_arguments(group, "motion", "frames a second of a file whose own rate cannot be true, or that holds none")
     add_correction_arguments(group)
     add_json(parser)
@@ -207,6 +212,7 @@ def _config(options: argparse.Namespace) -> LearnConfig:
 def _graph(options: argparse.Namespace) -> ControlGraph:
     """The graph to learn: from a file, or made from a motion."""
     from mocap2ctrl.character.model import load_character
+    from mocap2ctrl.graph.body import character_of, digest
     from mocap2ctrl.graph.file import is_graph_file, read_graph
     from mocap2ctrl.graph.retarget import retargeted
 
@@ -217,7 +223,6 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             "skill",
             "symmetric",
             "phase_reset",
-            "height",
             "time_range",
             "fps",
             "unit",
@@ -228,13 +233,19 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             if getattr(options, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
         graph = read_graph(path)
-        if options.character is None:
+        if options.character is None and options.height is None:
             return graph
         if options.relearn:
+            other = "--height" if options.character is None else "--character"
             raise ConfigError(
-                "--relearn goes on with a body's own feedback, of which --character has none; give one of them"
+                f"--relearn goes on with a body's own feedback, of which {other} has none; give one of them"
             )
-        return retargeted(graph, load_character(options.character))
+        own = character_of(graph)
+        if options.character is None and digest(own) != digest(load_character(height_m=own.height_m)):
+            raise ConfigError(
+                f"--height {options.height:g}: the body of {path} is not the built-in one; give --character too"
+            )
+        return retargeted(graph, load_character(options.character, height_m=options.height))
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.samcon.cycle import motion_graph

@@ -13,7 +13,7 @@ from conftest import Run
 
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.cli import learn
-from mocap2ctrl.cli.learn import _config
+from mocap2ctrl.cli.learn import _config, _graph
 from mocap2ctrl.cli.learning_display import LearningDisplay
 from mocap2ctrl.fit.lock import alone
 from mocap2ctrl.graph.body import character_of, check_character, digest
@@ -142,8 +142,20 @@ def test_another_body(graph: ControlGraph, run: Run, tmp_path: Path, character: 
     write_graph(graph, tmp_path / "graph.json")
     write_graph(moved, tmp_path / "moved.json")
     assert read_graph(tmp_path / "moved.json").character == digest(body)
+    short = ("learn", tmp_path / "graph.json", "-o", tmp_path / "learned.json", "--height", 1.93)
+    run(*short, "--relearn").refused("--relearn goes on", "--height")
+    parser = argparse.ArgumentParser()
+    learn.add_arguments(parser)
+    by_height = _graph(parser.parse_args([str(word) for word in short[1:]]))
+    assert by_height.character == digest(load_character(height_m=1.93))
+    assert by_height.fragments.keys() == moved.fragments.keys()
+    other = tmp_path / "other.toml"
+    other.write_text(text.replace("mass_kg = 75.0", "mass_kg = 82.0"))
+    assert load_character(other).mass_kg == 82.0
+    write_graph(retargeted(graph, load_character(other)), tmp_path / "moved.json")
+    run("learn", tmp_path / "moved.json", *short[2:]).refused("is not the built-in one", "--character")
     words = ("learn", tmp_path / "graph.json", "-o", tmp_path / "learned.json", "--character", tall)
-    run(*words, "--relearn").refused("--relearn goes on")
+    run(*words, "--relearn").refused("--relearn goes on", "--character")
     tall.write_text(text.replace('name = "extension"', 'name = "lift"'))
     run(*words).refused("lacks left_toes.extension, right_toes.extension")
 

@@ -15,6 +15,7 @@ from benchmarks.rows import CACHE, Row, measured_before
 from mocap2ctrl.character.model import load_character
 from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
+from mocap2ctrl.graph.retarget import retargeted
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.motion.load import load_motion
 from mocap2ctrl.samcon.cycle import motion_graph
@@ -27,12 +28,16 @@ from mocap2ctrl.samcon.push_test import push_test_graph
 
 @dataclass(frozen=True)
 class Case:
-    """A skill: its clip, the gains of its servos, minutes that it must go on for, and whether contacts reset its phase."""
+    """A skill: its clip, the gains of its servos, minutes that it must go on for, whether contacts reset its phase; the height.
+
+    Another body's begins with what the first case of that clip has learned.
+    """
 
     clip: str
     gains: str
     minutes: float
     phase_reset: bool | None = None
+    height_m: float | None = None
 
 
 CASES = {
@@ -40,6 +45,8 @@ CASES = {
     "run": Case("humanoid3d_run", "locomotion", 10.0),
     "spinkick": Case("humanoid3d_spinkick", "stunts", 5.0),
     "walk-timed": Case("humanoid3d_walk", "locomotion", 10.0, phase_reset=False),
+    "walk-tall": Case("humanoid3d_walk", "locomotion", 10.0, height_m=1.95),
+    "walk-small": Case("humanoid3d_walk", "locomotion", 10.0, height_m=1.5),
     "run-timed": Case("humanoid3d_run", "locomotion", 10.0, phase_reset=False),
 }
 PUSHED_RUNS, LONGEST_S = 100, 600.0
@@ -164,9 +171,7 @@ def _output(name: str, seed: int, quick: bool) -> Path:
 
 def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Learned:
     """Learns, or goes on with what an interrupted call has left."""
-    character = load_character()
-    clip = load_motion(case.clip, character).clip
-    graph, _ = motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=case.phase_reset)
+    graph = _begun(name, case, seed, threads, quick)
     config = LearnConfig(seed=seed)
     if quick:
         hardening = replace(config.hardening, iterations=1, updates=5)
@@ -177,6 +182,19 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Lea
         graph, output, config, threads=threads, resume=output.with_suffix(".learning").is_dir(), overwrite=True,
         progress=partial(said, output.stem),
     )  # fmt: skip
+
+
+def _begun(name: str, case: Case, seed: int, threads: int, quick: bool) -> ControlGraph:
+    """What is learned: the clip's ring, or, for another body, what was learned for the usual one, see `graph.retarget`."""
+    if case.height_m is None:
+        character = load_character()
+        clip = load_motion(case.clip, character).clip
+        return motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=case.phase_reset)[0]
+    first = name.partition("-")[0]
+    output = _output(first, seed, quick)
+    if not output.is_file() or output.with_suffix(".learning").is_dir():
+        _learned(first, CASES[first], seed, threads, quick)
+    return retargeted(read_graph(output), load_character(height_m=case.height_m))
 
 
 def said(name: str, p: Progress) -> None:
