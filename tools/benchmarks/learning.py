@@ -6,13 +6,15 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from benchmarks.rows import CACHE, Row, measured_before
+from benchmarks.settings import named
 from mocap2ctrl.character.model import load_character
+from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.graph.file import read_graph
 from mocap2ctrl.graph.fragments import ControlGraph
 from mocap2ctrl.graph.retarget import retargeted
@@ -28,7 +30,7 @@ from mocap2ctrl.samcon.push_test import push_test_graph
 
 @dataclass(frozen=True)
 class Case:
-    """A skill: its clip, the gains of its servos, minutes that it must go on for, whether contacts reset its phase; the height.
+    """A skill: its clip, the gains of its servos, minutes that it must go on for, and the body's height.
 
     Another body's begins with what the first case of that clip has learned.
     """
@@ -36,7 +38,6 @@ class Case:
     clip: str
     gains: str
     minutes: float
-    phase_reset: bool | None = None
     height_m: float | None = None
 
 
@@ -44,10 +45,8 @@ CASES = {
     "walk": Case("humanoid3d_walk", "locomotion", 10.0),
     "run": Case("humanoid3d_run", "locomotion", 10.0),
     "spinkick": Case("humanoid3d_spinkick", "stunts", 5.0),
-    "walk-timed": Case("humanoid3d_walk", "locomotion", 10.0, phase_reset=False),
     "walk-tall": Case("humanoid3d_walk", "locomotion", 10.0, height_m=1.95),
     "walk-small": Case("humanoid3d_walk", "locomotion", 10.0, height_m=1.5),
-    "run-timed": Case("humanoid3d_run", "locomotion", 10.0, phase_reset=False),
 }
 PUSHED_RUNS, LONGEST_S = 100, 600.0
 QUICK_ITERATIONS, QUICK_RUNS = 2, 20
@@ -58,7 +57,8 @@ NOTE = (
     "100 seeded runs of the time to a fall under pushes on the chest of 0.2 s every 2 s, in random horizontal directions, the\n"
     "n-th of |N(0, 10 n)| N. Real time: of one body under feedback. The paper's own protocol is not given in full; its times\n"
     "are context: catwalk 107 s, striding run 370 s, kick 280 s, learned in 806, 422 and 1,876 core-minutes. With --results FILE\n"
-    "what the file has is not measured again; a learning that was interrupted is gone on with."
+    "what the file has is not measured again; a learning that was interrupted is gone on with. `--set phase_reset=no` leaves the\n"
+    "reset of phase at contacts out, `--set hardening=0` the hardening."
 )
 
 
@@ -77,13 +77,13 @@ def learning(options: argparse.Namespace) -> Iterator[Row]:
     done = measured_before(options.results)
     for name in options.clips or CASES:
         for seed in options.seeds:
-            if (name, seed) not in done:
+            if (named(name, options), seed) not in done:
                 yield from _rows(name, seed, options)
 
 
 def _rows(name: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
     case, threads = CASES[name], options.workers or os.cpu_count() or 1
-    learned = _learned(name, case, seed, threads, options.quick)
+    learned = _learned(name, case, seed, threads, options.quick, options.set or ())
     with Crowd(learned.graph, threads=threads) as crowd:
         calm = crowd.survival(runs=1, seconds=60.0 * case.minutes, seed=seed)
         pushed = crowd.survival(
@@ -100,7 +100,7 @@ def _rows(name: str, seed: int, options: argparse.Namespace) -> Iterator[Row]:
         ("pushed", float(pushed.mean()), "s"),
         ("real time a core", factor, "x"),
     ):
-        yield Row(f"{name} | {what}", "mujoco", value, unit, seed)
+        yield Row(f"{named(name, options)} | {what}", "mujoco", value, unit, seed)
 
 
 PUSHES_NOTE = (
@@ -164,19 +164,22 @@ def learned_once(
     return learned.graph, sum(learned.core_s)
 
 
-def _output(name: str, seed: int, quick: bool) -> Path:
+def _output(name: str, seed: int, quick: bool, changes: Sequence[str] = ()) -> Path:
     """Where what is learned is kept."""
-    return CACHE / "learning" / f"{name}-{seed}{'-quick' if quick else ''}.json"
+    return CACHE / "learning" / f"{'-'.join([name, str(seed), *changes])}{'-quick' if quick else ''}.json"
 
 
-def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Learned:
-    """Learns, or goes on with what an interrupted call has left."""
-    graph = _begun(name, case, seed, threads, quick)
+def _learned(name: str, case: Case, seed: int, threads: int, quick: bool, changes: Sequence[str] = ()) -> Learned:
+    """Learns with some settings changed, or goes on with what an interrupted call has left."""
+    phase_reset, hardening = _settings(changes)
+    graph = _begun(name, case, seed, threads, quick, phase_reset)
     config = LearnConfig(seed=seed)
+    if hardening is not None:
+        config = replace(config, hardening=replace(config.hardening, iterations=hardening))
     if quick:
         hardening = replace(config.hardening, iterations=1, updates=5)
         config = replace(config, guided=replace(config.guided, iterations=QUICK_ITERATIONS), hardening=hardening)
-    output = _output(name, seed, quick)
+    output = _output(name, seed, quick, changes)
     output.parent.mkdir(parents=True, exist_ok=True)
     return learn(
         graph, output, config, threads=threads, resume=output.with_suffix(".learning").is_dir(), overwrite=True,
@@ -184,17 +187,35 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool) -> Lea
     )  # fmt: skip
 
 
-def _begun(name: str, case: Case, seed: int, threads: int, quick: bool) -> ControlGraph:
+def _begun(name: str, case: Case, seed: int, threads: int, quick: bool, phase_reset: bool | None) -> ControlGraph:
     """What is learned: the clip's ring, or, for another body, what was learned for the usual one, see `graph.retarget`."""
     if case.height_m is None:
         character = load_character()
         clip = load_motion(case.clip, character).clip
-        return motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=case.phase_reset)[0]
+        return motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=phase_reset)[0]
     first = name.partition("-")[0]
     output = _output(first, seed, quick)
     if not output.is_file() or output.with_suffix(".learning").is_dir():
         _learned(first, CASES[first], seed, threads, quick)
     return retargeted(read_graph(output), load_character(height_m=case.height_m))
+
+
+def _settings(changes: Sequence[str]) -> tuple[bool | None, int | None]:
+    """Whether contacts reset the phase, and iterations of hardening, where these are set.
+
+    Raises:
+        ConfigError: something else is.
+    """
+    phase_reset, hardening = None, None
+    for change in changes:
+        name, _, value = change.partition("=")
+        if change in ("phase_reset=yes", "phase_reset=no"):
+            phase_reset = value == "yes"
+        elif name == "hardening" and value.isdecimal():
+            hardening = int(value)
+        else:
+            raise ConfigError(f"--set {change}: allowed are phase_reset=yes, phase_reset=no and hardening=N")
+    return phase_reset, hardening
 
 
 def said(name: str, p: Progress) -> None:
