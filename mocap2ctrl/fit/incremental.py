@@ -141,8 +141,12 @@ def _entered_s(controller: Controller, steps: Sequence[Step], fps: float) -> flo
 def last_states_problem(
     evaluator: Evaluator, controller: Controller, end_frame: int, config: FitConfig, label: str
 ) -> Problem:
-    """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed."""
-    first = max(len(controller.states) - config.free_states, 0)
+    """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed.
+
+    Where the reference flies one more is free: in the air it is too late to change what the body has left the ground with.
+    """
+    flies = evaluator.objective.flies(max(end_frame - round(config.stage_s * config.fps), 0), end_frame)
+    first = max(len(controller.states) - config.free_states - flies, 0)
     free = tuple(range(first, len(controller.states)))
     return states_problem(evaluator, controller, free, end_frame, config.spreads, label)
 
