@@ -2,7 +2,7 @@
 
 Captured flights break this: markers are smoothed, frames are few, bodies are not weighed. A controller that leaves the ground
 with the momentum that the reference has in that moment does not come down where the reference does. What the body must have, all
-the time from take-off to landing, is the flight's mean.
+the time from take-off to landing, is that of the ballistic flight nearest to the reference's.
 """
 
 from __future__ import annotations
@@ -121,8 +121,11 @@ def flight_momentum(
         time = (np.arange(steps) - 0.5 * (steps - 1)) / fps
         if steps / fps < SHORTEST_S or -np.polyfit(time, velocity[rows, 2], 1)[0] < FALLING * GRAVITY_M_S2:
             continue
-        ballistic = velocity[rows].mean(axis=0) - np.outer(time, (0.0, 0.0, GRAVITY_M_S2))
+        # The slope of the line that fits a path best, in the least squares, is such a mean of its velocities.
+        share = (1.0 + np.arange(steps)) * (steps - np.arange(steps))
+        share /= share.sum()
+        ballistic = share @ velocity[rows] - np.outer(time, (0.0, 0.0, GRAVITY_M_S2))
         found.flying[rows] = True
         found.velocity[rows] = ballistic - velocity[rows]
-        found.spin[rows] = turning[rows].mean(axis=0)
+        found.spin[rows] = share @ turning[rows]
     return found if found.flying.any() else None
