@@ -10,6 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, evaluation_points, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.geometry.masks import masks_at_rate
+from mocap2ctrl.objective.flight import Momentum, flight_momentum
 from mocap2ctrl.types import Array, Camera, Keypoints, Masks, MotionClip, Silhouettes
 
 
@@ -22,12 +23,14 @@ class MarkerTarget:
         markers: (T, 3 S, 3) world positions, metres.
         points: (T, E, 3) evaluation points, for errors in reports.
         com: (T, 3) centre of mass, metres.
+        momentum: that flights ask for; None for a motion that does not fly.
     """
 
     fps: float
     markers: Array
     points: Array
     com: Array
+    momentum: Momentum | None = None
 
     def __len__(self) -> int:
         return len(self.markers)
@@ -39,7 +42,9 @@ def marker_target(character: Character, clip: MotionClip) -> MarkerTarget:
     segment, local = marker_layout(character)
     markers = points_world(positions, orientations, segment, local)
     points = evaluation_points(character, positions, orientations)
-    return MarkerTarget(clip.fps, markers, points, centre_of_mass(character, positions, orientations))
+    com = centre_of_mass(character, positions, orientations)
+    momentum = flight_momentum(character, positions, orientations, com, clip.fps)
+    return MarkerTarget(clip.fps, markers, points, com, momentum)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mocap2ctrl.character.kinematics import marker_layout
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts
+from mocap2ctrl.objective.flight import point_masses, spin
 from mocap2ctrl.objective.keypoints import Rays, ray_distances, rays_of
 from mocap2ctrl.objective.markers import mean_squared_distances, points_of
 from mocap2ctrl.objective.silhouettes import View, silhouette_distances, view_of
@@ -36,7 +37,8 @@ class Weights:
 
     Attributes:
         markers: of the reference's markers, per cm^2; for a video the reference is the track.
-        velocity: of the centre of mass's velocity, as the distance that its error grows to in `HORIZON_S`, per cm^2.
+        velocity: of the centre of mass's velocity, and in flight of the spin, as the distance that their errors grow to in
+            `HORIZON_S`, per cm^2.
         stability: of the pose held past the end, per cm^2.
         prior: of parameters outside their ranges, per spread.
         contact: of each contact change beyond the first between two state changes.
@@ -201,7 +203,10 @@ class Objective:
         return np.minimum(np.where(np.isfinite(squared), squared, DIVERGED_CM2), DIVERGED_CM2)
 
     def drift_errors(self, rollouts: Rollouts, first_frame: int, last_frame: int) -> Array:
-        """(P, F, 3) metres that the velocity error of the centre of mass makes in `HORIZON_S`."""
+        """(P, F, 3) metres that the velocity error of the centre of mass makes in `HORIZON_S`.
+
+        (P, F, 6) with that of the spin, where the reference flies: both are what the whole flight asks for.
+        """
         if last_frame <= first_frame:
             return np.zeros((len(rollouts.positions), 1, 3))
         rows = slice(first_frame - rollouts.first_frame, last_frame - rollouts.first_frame + 1)
@@ -209,7 +214,17 @@ class Objective:
         coms = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], segments, places)
         com = np.einsum("...sk,s->...k", coms, masses) / masses.sum()
         error = np.diff(com - self.target.com[first_frame : last_frame + 1], axis=1) * self.target.fps
+        if self.target.momentum is not None and self.flies(first_frame, last_frame):
+            body, asked = point_masses(self.character), self.target.momentum.between(first_frame, last_frame)
+            points = points_of(rollouts.positions[:, rows], rollouts.orientations[:, rows], body.segment, body.local)
+            turning = np.where(asked.flying[:, None], spin(points, body, self.target.fps) - asked.spin, 0.0)
+            error = np.concatenate([error - asked.velocity, turning], axis=-1)
         return np.asarray(HORIZON_S * error)
+
+    def flies(self, first_frame: int, last_frame: int) -> bool:
+        """Whether the reference flies between two of its frames; a video's track is not sure enough of heights to tell."""
+        asked = self.target.momentum
+        return asked is not None and self.view is None and bool(asked.flying[first_frame:last_frame].any())
 
     def extra_contact_changes(self, rollouts: Rollouts) -> Array:
         """(P,) contact changes of the feet beyond one between consecutive state changes (E_contact of §5).

@@ -26,6 +26,7 @@ from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, even_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.objective.flight import Momentum
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 pytestmark = needs_walk
@@ -199,6 +200,18 @@ def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_doe
     assert whole.free == (0, 1)
     assert whole.free_start
     assert whole.first_frame == 0
+
+
+def test_about_a_flight_of_the_reference_one_more_state_is_free(evaluator: Evaluator, chain: Controller) -> None:
+    """From the stage before it takes off to the one after it lands, and in no other."""
+    target = evaluator.objective.target
+    flying = np.zeros(len(target) - 1, dtype=bool)
+    flying[14:15] = True
+    momentum = Momentum(flying, np.zeros((len(flying), 3)), np.zeros((len(flying), 3)))
+    leaping = replace(evaluator, objective=replace(evaluator.objective, target=replace(target, momentum=momentum)))
+    ends = {27: (2, 3), 26: (1, 2, 3), 15: (1, 2, 3), 9: (1, 2, 3), 8: (2, 3)}
+    for end, free in ends.items():
+        assert last_states_problem(leaping, chain, end, FitConfig(), "x").free == free
 
 
 def test_going_on_from_a_snapshot_is_going_through(evaluator: Evaluator, chain: Controller) -> None:
