@@ -57,6 +57,8 @@ class FitConfig:
         sweeps: how often refining opens all states again, a few at a time.
         cyclic: whether a cycle is wanted even where it follows the clip less well than `delta` allows.
         delta: by what share of E a refined controller may be worse than the one that it takes the place of.
+        robust: whether the chain is to stand in other worlds too: on other friction and slopes, under shoves, with other muscles.
+        robust_delta: by what share of E over the clip it may be worse for that.
     """
 
     method: str = "incremental"
@@ -77,6 +79,8 @@ class FitConfig:
     sweeps: int = 2
     cyclic: bool = False
     delta: float = 0.15
+    robust: bool = False
+    robust_delta: float = 2.0
 
     def __post_init__(self) -> None:
         for name, allowed, valid in (
@@ -93,6 +97,9 @@ class FitConfig:
             ("sweeps", "0 or more", self.sweeps >= 0),
             ("delta", "0 or more", 0 <= self.delta < float("inf")),
             ("refine", "false, with this method", self.method == "incremental" or not self.refine),
+            ("robust", "false, with this method", self.method == "incremental" or not self.robust),
+            ("robust", "false with cyclic: it is for chains", not (self.robust and self.cyclic)),
+            ("robust_delta", "0 or more", 0 <= self.robust_delta < float("inf")),
             ("cyclic", "true with refine alone", self.refine or not self.cyclic),
         ):
             if not valid:

@@ -32,6 +32,7 @@ from mocap2ctrl.objective.target import MarkerTarget, marker_target
 from mocap2ctrl.simulation.engine import load_threshold_n
 
 NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
+ROBUST = "the cycle: left out, for what is to be robust is a chain"
 NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
 
 CYCLE, REOPENED = 2**31, 2**30
@@ -80,8 +81,8 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
         other = reopened(pool, _Found(grown.controller, grown.cost), growth)
         best, told = _judged(best, other, config, "exits on contact")
     yield reached(2 * chain, told)
-    cycle = cyclic(pool, best, growth, capture)
-    told = NO_CYCLE
+    cycle = None if config.robust else cyclic(pool, best, growth, capture)
+    told = ROBUST if config.robust else NO_CYCLE
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
         told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= LONG_S else ''}"
@@ -107,7 +108,7 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
         controller = chain.controller
         for first in range(max(len(controller.states) - OPEN, 0) + 1):
             problem = open_problem(pool, controller, first, growth)
-            controller = _descended(pool, problem, growth, [first, REOPENED + sweep])
+            controller = descended(pool, problem, growth, [first, REOPENED + sweep])
         frames = len(pool.evaluator.objective.target)
         cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
         if not cost < chain.cost:
@@ -116,12 +117,14 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
     return chain
 
 
-def open_problem(pool: EvaluationPool, controller: Controller, first: int, growth: Growth) -> Problem:
-    """Optimise the states from number `first` on, `OPEN` of them, until the state after the next is entered, or to the end."""
+def open_problem(
+    pool: EvaluationPool, controller: Controller, first: int, growth: Growth, count: int = OPEN, ahead: int = 1
+) -> Problem:
+    """Optimise `count` states from number `first` on, until the `ahead` ones behind them have acted, or to the end."""
     evaluator, states = pool.evaluator, len(controller.states)
     end = len(evaluator.objective.target) - 1
-    free = tuple(range(first, min(first + OPEN, states)))
-    behind = first + OPEN + 1
+    free = tuple(range(first, min(first + count, states)))
+    behind = first + count + ahead
     if behind < states:
         entered, *_ = state_entry_snapshots(evaluator, controller, behind, end)
         end = min(frame_after(entered, evaluator.stride), end)
@@ -155,17 +158,22 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             window = frames - 1 + round(ahead_s * config.fps)
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
-            controller = _descended(pool, problem, growth, [k, CYCLE])
+            controller = descended(pool, problem, growth, [k, CYCLE])
     controller, upright_s = stabilised(pool.evaluator.engine, controller)
     return _Found(controller, window_cost(pool.evaluator, controller, frames - 1), upright_s)
 
 
-def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
-    """Where a descent from a problem's own controller arrives."""
+def descended(
+    pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int], steps: int | None = None
+) -> Controller:
+    """Where a descent from a problem's own controller arrives, in so many steps, or in as many as the configuration says."""
     config = growth.config
+    steps = config.descents if steps is None else steps
+    if steps == 0:
+        return problem.controller
     rng = np.random.default_rng([config.seed, *seeds])
     start = np.zeros(len(pool.evaluator.spec(problem)))
-    (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
+    (found,) = descend(pool, [problem], [start], [rng], steps, growth.on_generation)
     return found.controller
 
 

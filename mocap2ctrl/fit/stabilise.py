@@ -202,20 +202,21 @@ def mean_slopes(found: Sequence[Slopes]) -> Slopes:
     return Slopes(reference, by_deviation, np.mean([s.by_action for s in found], axis=0))
 
 
-def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float) -> Controller:
+def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float, rounds: int = SETTLING) -> Controller:
     """`controller` with the feedback of least cost: deviations by `weights`, actions by `effort`, summed over the cycle's future.
 
     Args:
-        controller: whose cycle is regulated.
+        controller: whose cycle, or chain, is regulated.
         found: slopes of each of its states, in their order.
         effort: cost of an action's square, 1/rad^2.
+        rounds: times round a cycle; 1 for a chain, whose future ends with the entry behind the last of these states.
     """
     order = list(found)
     joints = len(found[order[0]].reference.angles)
     cost = np.eye(deviation_size(joints)) * weights(joints)
     value = dict.fromkeys(order, cost)
     gain: dict[int, Array] = {}
-    for index, following in list(zip(order, [*order[1:], order[0]], strict=True))[::-1] * SETTLING:
+    for index, following in list(zip(order, [*order[1:], order[0]], strict=True))[::-1] * rounds:
         a, b, after = found[index].by_deviation, found[index].by_action, DISCOUNT * value[following]
         gain[index] = np.asarray(-np.linalg.solve(effort * np.eye(ACTIONS) + b.T @ after @ b, b.T @ after @ a), float)
         closed = a + b @ gain[index]
