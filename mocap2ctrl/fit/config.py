@@ -54,11 +54,11 @@ class FitConfig:
         stability_s: how long the last pose is to be held past the end of a clip that ends standing (Delta T of Eq. 11).
         tracking: how hard a video's tracker tries.
         refine: whether exits on time are to become exits on contact, and chains that repeat themselves cycles (Algorithm 4).
-        sweeps: how often refining opens all states again, a few at a time.
+        sweeps: how often refining opens all states again, a few at a time, and how often robustness chooses each state's gain.
         cyclic: whether a cycle is wanted even where it follows the clip less well than `delta` allows.
         delta: by what share of E a refined controller may be worse than the one that it takes the place of.
-        robust: whether the chain is to stand in other worlds too: on other friction and slopes, under shoves, with other muscles.
-        robust_delta: by what share of E over the clip it may be worse for that.
+        robust: whether the chain gets feedback with which it stands in other worlds too: on other ground, under shoves, with other
+            muscles.
     """
 
     method: str = "incremental"
@@ -80,7 +80,6 @@ class FitConfig:
     cyclic: bool = False
     delta: float = 0.15
     robust: bool = False
-    robust_delta: float = 2.0
 
     def __post_init__(self) -> None:
         for name, allowed, valid in (
@@ -99,7 +98,6 @@ class FitConfig:
             ("refine", "false, with this method", self.method == "incremental" or not self.refine),
             ("robust", "false, with this method", self.method == "incremental" or not self.robust),
             ("robust", "false with cyclic: it is for chains", not (self.robust and self.cyclic)),
-            ("robust_delta", "0 or more", 0 <= self.robust_delta < float("inf")),
             ("cyclic", "true with refine alone", self.refine or not self.cyclic),
         ):
             if not valid:

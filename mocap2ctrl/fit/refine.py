@@ -108,7 +108,7 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
         controller = chain.controller
         for first in range(max(len(controller.states) - OPEN, 0) + 1):
             problem = open_problem(pool, controller, first, growth)
-            controller = descended(pool, problem, growth, [first, REOPENED + sweep])
+            controller = _descended(pool, problem, growth, [first, REOPENED + sweep])
         frames = len(pool.evaluator.objective.target)
         cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
         if not cost < chain.cost:
@@ -117,14 +117,12 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
     return chain
 
 
-def open_problem(
-    pool: EvaluationPool, controller: Controller, first: int, growth: Growth, count: int = OPEN, ahead: int = 1
-) -> Problem:
-    """Optimise `count` states from number `first` on, until the `ahead` ones behind them have acted, or to the end."""
+def open_problem(pool: EvaluationPool, controller: Controller, first: int, growth: Growth) -> Problem:
+    """Optimise the states from number `first` on, `OPEN` of them, until the state after the next is entered, or to the end."""
     evaluator, states = pool.evaluator, len(controller.states)
     end = len(evaluator.objective.target) - 1
-    free = tuple(range(first, min(first + count, states)))
-    behind = first + count + ahead
+    free = tuple(range(first, min(first + OPEN, states)))
+    behind = first + OPEN + 1
     if behind < states:
         entered, *_ = state_entry_snapshots(evaluator, controller, behind, end)
         end = min(frame_after(entered, evaluator.stride), end)
@@ -158,22 +156,19 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             window = frames - 1 + round(ahead_s * config.fps)
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
-            controller = descended(pool, problem, growth, [k, CYCLE])
+            controller = _descended(pool, problem, growth, [k, CYCLE])
     controller, upright_s = stabilised(pool.evaluator.engine, controller)
     return _Found(controller, window_cost(pool.evaluator, controller, frames - 1), upright_s)
 
 
-def descended(
-    pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int], steps: int | None = None
-) -> Controller:
-    """Where a descent from a problem's own controller arrives, in so many steps, or in as many as the configuration says."""
+def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
+    """Where a descent from a problem's own controller arrives."""
     config = growth.config
-    steps = config.descents if steps is None else steps
-    if steps == 0:
+    if config.descents == 0:
         return problem.controller
     rng = np.random.default_rng([config.seed, *seeds])
     start = np.zeros(len(pool.evaluator.spec(problem)))
-    (found,) = descend(pool, [problem], [start], [rng], steps, growth.on_generation)
+    (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
     return found.controller
 
 

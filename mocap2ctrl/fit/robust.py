@@ -1,75 +1,73 @@
-"""Robustness as an objective: a chain that has been fitted is made to stand in worlds that differ from its own. This is ours.
+"""Robustness as an objective: a chain that has been fitted gets feedback with which it stands in worlds that differ from its own.
 
-First its states get feedback on how they are entered, by the regulator of `fit/stabilise.py` with the chain's end as horizon: in
-the fit's own world nothing deviates, so there it changes nothing. Of regulators with several costs of action the one is taken with
-which the worlds cost least. Then the states are opened again, a few at a time, with the next ones in sight, and descend over the
-residuals of all worlds side by side, each from its own snapshots; what falls costs most, so that goes first.
+This is ours. The feedback is that of `fit/stabilise.py`, on how a state is entered, with the chain's end as the regulator's
+horizon. In the fit's own world nothing deviates, so there it changes nothing. Contacts make slopes rough: which difference and
+which cost of action make a good gain differs from state to state. So there are several regulators, and all are simulated in worlds
+that are drawn. First the one is taken with which E is least there; then, state by state from the first to the last, the gain of any
+of them.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mocap2ctrl.control.controller import Controller
-from mocap2ctrl.fit.incremental import Growth, Stage, window_cost
+from mocap2ctrl.fit.batch import Generation, weights_of
+from mocap2ctrl.fit.incremental import Growth, Stage
+from mocap2ctrl.fit.judgement import TERMS, Task
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.problem import Evaluator
-from mocap2ctrl.fit.refine import descended, open_problem
-from mocap2ctrl.fit.stabilise import EFFORTS, FALLEN, entries, regulated, slopes
+from mocap2ctrl.fit.problem import Evaluator, states_problem
+from mocap2ctrl.fit.stabilise import FALLEN, entries, regulated, slopes
 from mocap2ctrl.simulation.engine import Engine
-from mocap2ctrl.simulation.worlds import World
+from mocap2ctrl.simulation.worlds import drawn_worlds
 
-WORLDS = (
-    World("slippery, hard, rising", friction=0.8, contacts="hard", lean_degrees=(-2.0, 0.0)),
-    World("gripping, soft, falling", friction=1.25, contacts="soft", lean_degrees=(2.0, 0.0)),
-    World("weak, hard, falling to the left", strength=0.9, contacts="hard", lean_degrees=(0.0, 2.0)),
-    World("strong, soft, falling to the right", strength=1.1, contacts="soft", lean_degrees=(0.0, -2.0)),
-    World("shoved", shove_n=50.0, seed=1),
-    World("shoved otherwise", shove_n=50.0, seed=2),
-)
-WORLD_WEIGHT = 1.0
-"""Of all of them together beside the fit's own."""
+WORLDS, WORLDS_SEED = 48, 2012
+"""How many are drawn, the same for all fits."""
 
-OPEN, AHEAD = 2, 3
-"""States that are open at a time, and those behind them that a window sees: who stumbles falls a step later."""
-
-HARDENED = 3 * 2**29
-"""In the seeds of these searches, beside those of `fit/refine.py`."""
+SCALES, EFFORTS = (1.0, 2.0, 4.0), (1.0, 10.0, 100.0)
+"""Factors on the differences, and costs of an action, (1/rad)^2: one regulator for each pair."""
 
 
 def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> Iterator[Stage]:
-    """`stages` of a chain, and then one for each sweep, with the best controller so far; the last tells what became of it.
+    """`stages` of a chain, then one for the regulators and one for each sweep over its states; the last tells what became of it.
 
-    A sweep is kept where the worlds cost less by it, and E over the clip is at most 1 + `robust_delta` of what it was.
+    As many sweeps as `sweeps` says, fewer where one changes nothing.
     """
-    config, sweeps = growth.config, growth.config.sweeps
+    more, tell = 1 + growth.config.sweeps, growth.on_generation
     for last in stages:
-        yield replace(last, stages=last.stages + sweeps + 1)
-    count, end = last.stages + sweeps + 1, len(pool.evaluator.objective.target) - 1 + growth.stability_frames
-    best, cost, most = last.controller, last.cost, (1.0 + config.robust_delta) * last.cost
-    own = pool.evaluator
-    tell = growth.on_generation
+        yield replace(last, stages=last.stages + more)
+    count = last.stages + more
     growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=count)))
-    with pool.judging_in(WORLDS, WORLD_WEIGHT):
-        before = standing(pool.evaluator, best)
-        best = min([best, *regulators(own.engine, best)], key=lambda c: window_cost(pool.evaluator, c, end))
-        everywhere = window_cost(pool.evaluator, best, end)
-        for sweep in range(sweeps):
-            yield Stage(last.index + 1 + sweep, count, last.end_s, best, cost, False)
-            swept = _swept(pool, best, growth, sweep)
-            costs = window_cost(own, swept, end), window_cost(pool.evaluator, swept, end)
-            if not (costs[0] <= most and costs[1] < everywhere):
+    chain = last.controller
+    choices = [chain, *regulators(pool.evaluator.engine, chain)]
+    with pool.judging_in(drawn_worlds(WORLDS, np.random.default_rng(WORLDS_SEED)), float(WORLDS)):
+        best = _cheapest(pool, choices, 0, growth, "robust")
+        for sweep in range(growth.config.sweeps):
+            yield Stage(last.index + 1 + sweep, count, last.end_s, best, last.cost, False)
+            before = best
+            for state in range(1, len(chain.states) - 1):
+                options = [best, *(_with_feedback_of(best, choice, state) for choice in choices)]
+                best = _cheapest(pool, options, state, growth, f"robust: state {state + 1}")
+            if best is before:
                 break
-            best, (cost, everywhere) = swept, costs
-        after = standing(pool.evaluator, best)
-    told = (
-        f"robust: stands in {after} of {len(WORLDS) + 1} worlds, {before} before, E {cost:.2f} against {last.cost:.2f}"
-    )
-    yield Stage(count - 1, count, last.end_s, best, cost, False, told)
+        stood, stands = (standing(pool.evaluator, controller) for controller in (chain, best))
+    told = f"robust: stands in {stands} of {WORLDS + 1} worlds, without feedback in {stood}"
+    yield Stage(count - 1, count, last.end_s, best, last.cost, False, told)
+
+
+def regulators(engine: Engine, controller: Controller) -> list[Controller]:
+    """A chain with feedback in all states but the first, whose entry is known, and the last; one for each scale and effort."""
+    ends = len(controller.states) - 1
+    found = itertools.takewhile(lambda entry: entry[0] < ends, entries(engine, controller))
+    entered = [(i, start) for i, start in found if i > 0]
+    if not entered:
+        return []
+    slopes_by = [{i: slopes(engine, controller, i, start, scale) for i, start in entered} for scale in SCALES]
+    return [regulated(controller, by, effort, rounds=1) for by in slopes_by for effort in EFFORTS]
 
 
 def standing(evaluator: Evaluator, controller: Controller) -> int:
@@ -82,17 +80,27 @@ def standing(evaluator: Evaluator, controller: Controller) -> int:
     return count
 
 
-def regulators(engine: Engine, controller: Controller) -> list[Controller]:
-    """A chain with feedback in all states but the first, whose entry is known, and the last; one for each cost of action."""
-    ends = len(controller.states) - 1
-    entered = itertools.takewhile(lambda entry: entry[0] < ends, entries(engine, controller))
-    found = {i: slopes(engine, controller, i, start) for i, start in entered if i > 0}
-    return [regulated(controller, found, effort, rounds=1) for effort in EFFORTS] if found else []
+def _with_feedback_of(controller: Controller, other: Controller, state: int) -> Controller:
+    states = list(controller.states)
+    states[state] = replace(states[state], feedback=other.states[state].feedback)
+    return controller.with_states(states)
 
 
-def _swept(pool: EvaluationPool, controller: Controller, growth: Growth, sweep: int) -> Controller:
-    """The chain after its states have descended from the first to the last, `OPEN` at a time, all but the last one twice."""
-    for first in range(max(len(controller.states) - OPEN, 0) + 1):
-        problem = open_problem(pool, controller, first, growth, OPEN, AHEAD)
-        controller = descended(pool, problem, growth, [first, HARDENED + sweep], -(-growth.config.descents // 2))
-    return controller
+def _cheapest(
+    pool: EvaluationPool, options: Sequence[Controller], state: int, growth: Growth, label: str
+) -> Controller:
+    """The first of those options, alike up to state number `state`, that cost least in all places from its entry to the end."""
+    evaluator, spreads = pool.evaluator, growth.config.spreads
+    end = len(evaluator.objective.target) - 1 + growth.stability_frames
+    problem = states_problem(evaluator, options[0], (state,), end, spreads, label)
+    as_they_are = evaluator.spec(problem).mean[None]
+    found = pool.evaluate([Task(replace(problem, controller=option), as_they_are) for option in options])
+    terms = np.concatenate([judgement.terms for judgement in found])
+    weights = weights_of(evaluator.objective)
+    costs = terms[:, : len(weights)] @ weights
+    i, states = int(np.argmin(costs)), len(options[0].states)
+    named = dict(zip(TERMS, terms[i].tolist(), strict=True))
+    growth.on_generation(
+        Generation(label, state + 1, states, pool.evaluations, float(costs[i]), named, diverged=pool.diverged)
+    )
+    return options[i]

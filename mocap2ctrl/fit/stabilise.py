@@ -125,12 +125,12 @@ def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array
         start, index = final.final[0], following
 
 
-def slopes(engine: Engine, controller: Controller, index: int, start: Array) -> Slopes:
-    """Central differences of the next state's entry, about state number `index` entered at `start` (K,)."""
+def slopes(engine: Engine, controller: Controller, index: int, start: Array, scale: float = 1.0) -> Slopes:
+    """Central differences of the next state's entry, about state number `index` entered at `start` (K,); `scale` times as wide."""
     character, dt, heading = engine.character, engine.time_step_s, controller.heading
     joints = len(character.hinges)
     size = deviation_size(joints)
-    steps = np.concatenate([differences(joints), np.full(ACTIONS, ACTION_DIFFERENCE_RAD)])
+    steps = scale * np.concatenate([differences(joints), np.full(ACTIONS, ACTION_DIFFERENCE_RAD)])
     reference = entered_at(*_coordinates(start, joints), heading, np.zeros((ACTIONS, size)))
     starts = np.tile(start, (2 * len(steps) + 1, 1))  # the last one as it was
     answers: list[EntryFeedback | None] = [None] * len(starts)

@@ -20,6 +20,9 @@ from mocap2ctrl.simulation.pushes import Push
 SHOVED = "chest"
 SHOVE_S, SHOVES_EVERY_S, SHOVES = 0.1, 0.3, 40
 
+CONTACTS: tuple[Contacts, ...] = ("usual", "hard", "soft")
+LEAN_DEGREES, SHOVE_N = 2.0, 60.0
+
 
 @dataclass(frozen=True)
 class World:
@@ -62,3 +65,19 @@ class World:
             Push(segment, self.shove_n * np.array([np.cos(a), np.sin(a), 0.0]), SHOVES_EVERY_S * (n + 0.5), SHOVE_S)
             for n, a in enumerate(angles)
         )
+
+
+def drawn_worlds(count: int, rng: np.random.Generator) -> tuple[World, ...]:
+    """So many worlds, all of whose numbers are drawn."""
+    return tuple(
+        World(
+            f"world {n + 1}",
+            friction=rng.uniform(0.7, 1.3),
+            contacts=CONTACTS[int(rng.integers(len(CONTACTS)))],
+            lean_degrees=tuple(rng.uniform(-LEAN_DEGREES, LEAN_DEGREES, 2).tolist()),
+            strength=rng.uniform(0.85, 1.15),
+            shove_n=rng.uniform(0.0, SHOVE_N),
+            seed=int(rng.integers(2**31)),
+        )
+        for n in range(count)
+    )
