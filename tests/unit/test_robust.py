@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
+from tiny_video import new_folder, silhouettes_of, tiny_config, true_track, walk_clip
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import run, start_vector
@@ -24,6 +25,7 @@ from mocap2ctrl.fit.robust import EFFORTS, SCALES, WORLDS_SEED, hardened, regula
 from mocap2ctrl.fit.run import fit_capture
 from mocap2ctrl.fit.stabilise import DISCOUNT, Slopes, regulated, weights
 from mocap2ctrl.fit.structure import Step
+from mocap2ctrl.fit.video import video_capture
 from mocap2ctrl.simulation.choose import available_engines
 from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.environment import GRAVITY_M_S2
@@ -234,6 +236,27 @@ def test_what_is_chosen_costs_least(tmp_path: Path, chain: Controller, character
     assert found <= min(costs) + 1e-9
     assert costs[0] > min(costs)
     assert labels == ["robust", "robust: state 2"]
+
+
+@needs_walk
+@pytest.mark.usefixtures("few_worlds")
+def test_what_is_refined_and_robust_stays_a_chain(tmp_path: Path, character: Character) -> None:
+    outcome = tiny_fit(tmp_path / "walk", character, **{**TINY, "seconds": 0.4, "refine": True, "sweeps": 0})
+    _, cycle, robust = outcome.told
+    assert cycle == "the cycle: left out, for what is to be robust is a chain"
+    assert robust.startswith("robust: stands in ")
+
+
+@needs_walk
+@pytest.mark.usefixtures("few_worlds")
+def test_a_video_s_controller_gets_its_feedback_by_silhouettes_too(tmp_path: Path, character: Character) -> None:
+    clip = walk_clip(character, 0.6)
+    seen = silhouettes_of(character, clip)
+    track = true_track(character, clip)
+    capture = video_capture(new_folder(tmp_path / "walk"), seen, track, tiny_config(generations=1, robust=True), {})
+    outcome = fit_capture(capture, 1, resume=False)
+    assert outcome.told == ("robust: stands in 4 of 4 worlds, without feedback in 4",)
+    assert [state.feedback is not None for state in outcome.capture.finished_controller().states][::2] == [False, False]
 
 
 @pytest.mark.parametrize(
