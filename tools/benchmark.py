@@ -83,7 +83,7 @@ TABLES = {
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
-    "carry": Table(carry.carry, ("world",), note=carry.NOTE),
+    "carry": Table(carry.carry, ("fitted in", "world"), note=carry.NOTE),
     "learning": Table(learning.learning, ("skill",), clips=tuple(learning.CASES), note=learning.NOTE),
     "learned-push": Table(
         learning.pushes, ("skill", "torque bounds"), clips=tuple(learning.CASES), note=learning.PUSHES_NOTE
@@ -132,14 +132,16 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--engine",
         choices=ENGINES,
         nargs="+",
-        help="of the tables physics, fit, scaling, push and places (default: all)",
+        help="of the tables physics, fit, scaling, push and places (default: all), and carry (default: mujoco)",
     )
     parser.add_argument("--budget", default="default", help="of fits")
     parser.add_argument(
         "--set",
         nargs="+",
         metavar="NAME=VALUE",
-        help="other settings of the fits of accuracy, video and weizmann: descents=0; of learning: phase_reset=no, hardening=0",
+        help="other settings of the fits of accuracy, carry, places, push, video and weizmann: descents=0; of learning:
+"
+        "phase_reset=no, hardening=0",
     )
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds of fits")
     parser.add_argument("--workers", type=int, help="processes (default: all cores)")

@@ -49,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="refine, and close the cycle even where the motion suffers: a controller that goes on and on",
     )
+    parser.add_argument(
+        "--robust",
+        action="store_true",
+        help="then make it stand in other worlds too: other friction, slopes, shoves, weaker and stronger muscles",
+    )
     parser.add_argument("--seed", type=whole(0, 2**31), default=1, help="of all random numbers (default: 1)")
     parser.add_argument(
         "--workers",
@@ -115,6 +120,7 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
         config = replace(config, method=options.method)
     if options.refine or options.cyclic:
         config = replace(config, refine=True, cyclic=options.cyclic)
+    config = replace(config, robust=options.robust)
     with FitDisplay() as display:
         result = api.fit(
             options.input,

@@ -54,9 +54,11 @@ class FitConfig:
         stability_s: how long the last pose is to be held past the end of a clip that ends standing (Delta T of Eq. 11).
         tracking: how hard a video's tracker tries.
         refine: whether exits on time are to become exits on contact, and chains that repeat themselves cycles (Algorithm 4).
-        sweeps: how often refining opens all states again, a few at a time.
+        sweeps: how often refining opens all states again, a few at a time, and how often robustness chooses each state's gain.
         cyclic: whether a cycle is wanted even where it follows the clip less well than `delta` allows.
         delta: by what share of E a refined controller may be worse than the one that it takes the place of.
+        robust: whether the chain gets feedback with which it stands in other worlds too: on other ground, under shoves, with other
+            muscles.
     """
 
     method: str = "incremental"
@@ -77,6 +79,7 @@ class FitConfig:
     sweeps: int = 2
     cyclic: bool = False
     delta: float = 0.15
+    robust: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed, valid in (
@@ -93,6 +96,8 @@ class FitConfig:
             ("sweeps", "0 or more", self.sweeps >= 0),
             ("delta", "0 or more", 0 <= self.delta < float("inf")),
             ("refine", "false, with this method", self.method == "incremental" or not self.refine),
+            ("robust", "false, with this method", self.method == "incremental" or not self.robust),
+            ("robust", "false with cyclic: it is for chains", not (self.robust and self.cyclic)),
             ("cyclic", "true with refine alone", self.refine or not self.cyclic),
         ):
             if not valid:

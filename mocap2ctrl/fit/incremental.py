@@ -159,7 +159,7 @@ def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) ->
         evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame)
         for rollouts in evaluator.rollouts(controller, end_frame)
     ]
-    return float(total(mean_terms(found))[0])
+    return float(total(mean_terms(found, evaluator.weights))[0])
 
 
 def _best(evaluator: Evaluator, results: list[BatchResult], end_frame: int) -> tuple[Controller, float]:

@@ -15,6 +15,7 @@ from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.refine import refine
+from mocap2ctrl.fit.robust import hardened
 from mocap2ctrl.fit.structure import even_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
 from mocap2ctrl.geometry import rotations
@@ -29,7 +30,8 @@ def stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Gene
     if growth.config.method == "batch":
         return _batch(pool, growth)
     steps = even_steps(len(target), target.fps, growth.config.stage_s)
-    return refine(pool, steps, growth, capture) if growth.config.refine else grow(pool, steps, growth)
+    found = refine(pool, steps, growth, capture) if growth.config.refine else grow(pool, steps, growth)
+    return hardened(pool, found, growth) if growth.config.robust else found
 
 
 def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> Growth:

@@ -20,6 +20,7 @@ from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, refuse_other_versions, work
 from mocap2ctrl.objective.target import MarkerTarget
+from mocap2ctrl.simulation.worlds import World
 from mocap2ctrl.types import Array
 
 LOOK_EVERY_S = 2.0
@@ -95,8 +96,19 @@ class EvaluationPool:
     @contextmanager
     def judging_by(self, target: MarkerTarget) -> Iterator[None]:
         """Inside, markers are compared with `target` instead, which has the same frame rate."""
+        with self._judging(replace(self._setup, target=target)):
+            yield
+
+    @contextmanager
+    def judging_in(self, worlds: tuple[World, ...], weight: float) -> Iterator[None]:
+        """Inside, controllers have to do in other worlds too, which together weigh `weight` beside the fit's own."""
+        with self._judging(replace(self._setup, worlds=worlds, world_weight=weight)):
+            yield
+
+    @contextmanager
+    def _judging(self, setup: EvaluationSetup) -> Iterator[None]:
         before = self._setup, self.evaluator
-        self._take(replace(self._setup, target=target))
+        self._take(setup)
         try:
             yield
         finally:

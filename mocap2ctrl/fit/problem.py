@@ -30,6 +30,7 @@ from mocap2ctrl.objective.silhouettes import compile_silhouettes
 from mocap2ctrl.objective.terms import Objective, TermValue
 from mocap2ctrl.prior.pca import IdentityPrior, Prior
 from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array, Pose, SimState
 
 
@@ -70,7 +71,7 @@ class Problem:
         first_frame, end_frame: the window that the objective sees, in the target's frames.
         spreads: of the first generation.
         label: for logs.
-        snapshots_elsewhere: (K,) the same moment in each of the evaluator's other engines; none where the start is free.
+        snapshots_elsewhere: (K,) the same moment in each of the evaluator's other places; none where the start is free.
     """
 
     controller: Controller
@@ -247,6 +248,15 @@ def starts(problem: Problem, values: Array, spec: ParameterSpec, joints: int, sn
 
 
 @dataclass(frozen=True, eq=False)
+class Elsewhere:
+    """Where else controllers are simulated: an engine, forces from outside, and the weight of what they cost there."""
+
+    engine: Engine
+    pushes: tuple[Push, ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
 class Evaluator:
     """What turns parameter vectors into costs: one a process.
 
@@ -255,45 +265,59 @@ class Evaluator:
         objective: judges.
         prior: decodes target poses.
         stride: simulation steps a frame of the objective.
-        others: engines that controllers have to please too: every cost is the mean over all engines.
+        others: where controllers have to do too: every cost is the weighted mean over this engine, which weighs 1, and those.
     """
 
     engine: Engine
     objective: Objective
     prior: Prior
     stride: int
-    others: tuple[Engine, ...] = ()
+    others: tuple[Elsewhere, ...] = ()
 
     def spec(self, problem: Problem) -> ParameterSpec:
         """The parameters of `problem`."""
         return declare(problem, self.engine.character, self.prior)
 
     def simulate(self, problem: Problem, spec: ParameterSpec, x: Array) -> Iterator[Rollouts]:
-        """Rollouts of feasible parameter vectors (P, N) of `spec` over the problem's window, in one engine after the other."""
+        """Rollouts of feasible parameter vectors (P, N) of `spec` over the problem's window, in one place after the other."""
         character = self.engine.character
         program = programs(problem, x, character, self.prior, spec, self.engine.time_step_s)
         snapshots = (None, *(problem.snapshots_elsewhere or [None] * len(self.others)))
-        for engine, snapshot in zip(self.engines, snapshots, strict=True):
+        for where, snapshot in zip(self.places, snapshots, strict=True):
             begin = starts(problem, x, spec, len(character.hinges), snapshot)
-            yield run(engine, program, begin, problem.end_frame * self.stride, stride=self.stride)
+            end = problem.end_frame * self.stride
+            yield run(where.engine, program, begin, end, stride=self.stride, pushes=where.pushes)
 
     def rollouts(self, controller: Controller, end_frame: int, stop_at_state: int = -1) -> Iterator[Rollouts]:
-        """`controller` from its start to `end_frame`, or until `stop_at_state` is entered, in one engine after the other."""
+        """`controller` from its start to `end_frame`, or until `stop_at_state` is entered, in one place after the other."""
         program = compile_program([controller], self.engine.character, self.engine.time_step_s)
         steps = end_frame * self.stride
         start = start_vector(controller.start)
-        for engine in self.engines:
-            yield run(engine, program, start, steps, stride=self.stride, stop_at_state=stop_at_state)
+        for where in self.places:
+            yield run(
+                where.engine,
+                program,
+                start,
+                steps,
+                stride=self.stride,
+                stop_at_state=stop_at_state,
+                pushes=where.pushes,
+            )
 
     @property
-    def engines(self) -> tuple[Engine, ...]:
+    def places(self) -> tuple[Elsewhere, ...]:
         """All of them; the first is the one whose divergences are told."""
-        return (self.engine, *self.others)
+        return (Elsewhere(self.engine), *self.others)
+
+    @property
+    def weights(self) -> Array:
+        """(W,) of the costs in each place."""
+        return np.array([where.weight for where in self.places])
 
     def compile(self) -> None:
         """Compiles all that evaluations need, or loads it from the cache."""
-        for engine in self.engines:
-            compile_closed_loop(engine)
+        for where in self.places:
+            compile_closed_loop(where.engine)
         if self.objective.view is not None:
             compile_silhouettes(self.objective.view)
 
@@ -306,34 +330,39 @@ class Evaluator:
     ) -> tuple[tuple[TermValue, ...], npt.NDArray[np.bool_], Array | None]:
         """Cost terms of parameter vectors (P, N), which need not be feasible, which simulations diverged, (P,), and residuals.
 
-        These, (P, R), are of all engines side by side: the sum of their squares is what is a sum of squares in the mean cost.
+        These, (P, R), are of all places side by side: the sum of their squares is what is a sum of squares in the mean cost.
         """
         x = np.asarray(values, float)
         spec = self.spec(problem)
         runs, penalty = list(self.simulate(problem, spec, spec.feasible(x))), spec.penalty(x)
         found = [self.objective.terms(rollouts, penalty, problem.first_frame, problem.end_frame) for rollouts in runs]
-        return mean_terms(found), runs[0].diverged, self._residuals(problem, runs, found) if with_residuals else None
+        return (
+            mean_terms(found, self.weights),
+            runs[0].diverged,
+            self._residuals(problem, runs, found) if with_residuals else None,
+        )
 
     def _residuals(self, problem: Problem, runs: Sequence[Rollouts], found: Sequence[tuple[TermValue, ...]]) -> Array:
         parts = [
             residuals(self.objective, rollouts, terms, problem.first_frame, problem.end_frame)
             for rollouts, terms in zip(runs, found, strict=True)
         ]
-        return np.asarray(np.concatenate(parts, axis=1) / np.sqrt(len(parts)))
+        shares = self.weights.sum() / self.weights
+        return np.concatenate([part / np.sqrt(share) for part, share in zip(parts, shares, strict=True)], axis=1)
 
 
-def mean_terms(found: Sequence[tuple[TermValue, ...]]) -> tuple[TermValue, ...]:
-    """Cost terms whose values are the means over engines; the first engine's details."""
+def mean_terms(found: Sequence[tuple[TermValue, ...]], weights: Array) -> tuple[TermValue, ...]:
+    """Cost terms whose values are the means over W places by `weights` (W,); the first place's details."""
     if len(found) == 1:
         return found[0]
-    values = [np.mean([term.value for term in same], axis=0) for same in zip(*found, strict=True)]
+    values = [np.average([term.value for term in same], axis=0, weights=weights) for same in zip(*found, strict=True)]
     return tuple(replace(term, value=value) for term, value in zip(found[0], values, strict=True))
 
 
 def state_entry_snapshots(
     evaluator: Evaluator, controller: Controller, state: int, end_frame: int
 ) -> tuple[Array, ...]:
-    """(K,) the simulation of `controller`, in each engine, at the moment when state number `state` is entered."""
+    """(K,) the simulation of `controller`, in each place, at the moment when state number `state` is entered."""
     rollouts = evaluator.rollouts(controller, end_frame, state if state > 0 else -1)
     return tuple(np.array(entered.final[0]) for entered in rollouts)
 
@@ -346,7 +375,9 @@ def states_problem(
     if first == 0:
         return Problem(controller, free, True, start_vector(controller.start), 0, end_frame, spreads, label)
     snapshot, *elsewhere = state_entry_snapshots(evaluator, controller, first, end_frame)
-    frame = min(frame_after(snapshot, evaluator.stride), end_frame)
+    # Contacts may end states later elsewhere: the window begins when all are in the state.
+    entered = max(frame_after(where, evaluator.stride) for where in (snapshot, *elsewhere))
+    frame = min(entered, end_frame)
     return Problem(controller, free, False, snapshot, frame, end_frame, spreads, label, tuple(elsewhere))
 
 

@@ -32,6 +32,7 @@ from mocap2ctrl.objective.target import MarkerTarget, marker_target
 from mocap2ctrl.simulation.engine import load_threshold_n
 
 NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
+ROBUST = "the cycle: left out, for what is to be robust is a chain"
 NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
 
 CYCLE, REOPENED = 2**31, 2**30
@@ -80,8 +81,8 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
         other = reopened(pool, _Found(grown.controller, grown.cost), growth)
         best, told = _judged(best, other, config, "exits on contact")
     yield reached(2 * chain, told)
-    cycle = cyclic(pool, best, growth, capture)
-    told = NO_CYCLE
+    cycle = None if config.robust else cyclic(pool, best, growth, capture)
+    told = ROBUST if config.robust else NO_CYCLE
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
         told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= LONG_S else ''}"
@@ -163,6 +164,8 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
 def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
     """Where a descent from a problem's own controller arrives."""
     config = growth.config
+    if config.descents == 0:
+        return problem.controller
     rng = np.random.default_rng([config.seed, *seeds])
     start = np.zeros(len(pool.evaluator.spec(problem)))
     (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)

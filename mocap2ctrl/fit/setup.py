@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mocap2ctrl.character.model import parse_character
-from mocap2ctrl.fit.problem import Evaluator
+from mocap2ctrl.character.model import Character, parse_character
+from mocap2ctrl.fit.problem import Elsewhere, Evaluator
 from mocap2ctrl.objective.target import MarkerTarget, SilhouetteTarget
 from mocap2ctrl.objective.terms import Objective, Weights
 from mocap2ctrl.prior.pca import Prior
 from mocap2ctrl.simulation.choose import make_engine
+from mocap2ctrl.simulation.worlds import World
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class EvaluationSetup:
         prior: decodes target poses.
         silhouettes: what a camera saw, at the target's frames; None for motion capture.
         also_in: names of further engines that controllers have to please.
+        worlds: other worlds that they have to please, in every engine.
+        world_weight: of all costs in other worlds of an engine together; those in its own weigh 1.
     """
 
     character: Mapping[str, Any]
@@ -37,6 +40,8 @@ class EvaluationSetup:
     prior: Prior
     silhouettes: SilhouetteTarget | None = None
     also_in: tuple[str, ...] = ()
+    worlds: tuple[World, ...] = ()
+    world_weight: float = 1.0
 
     def evaluator(self) -> Evaluator:
         """An evaluator with engines of its own."""
@@ -46,4 +51,17 @@ class EvaluationSetup:
         )
         stride = round(1.0 / (self.target.fps * engine.time_step_s))
         objective = Objective(engine.character, self.target, self.weights, self.silhouettes)
-        return Evaluator(engine, objective, self.prior, stride, tuple(others))
+        elsewhere = tuple(Elsewhere(other) for other in others) + self._worlds(character)
+        return Evaluator(engine, objective, self.prior, stride, elsewhere)
+
+    def _worlds(self, character: Character) -> tuple[Elsewhere, ...]:
+        """All worlds in all engines."""
+        return tuple(
+            Elsewhere(
+                world.engine(name, character, self.torque_scale),
+                world.pushes(character),
+                self.world_weight / len(self.worlds),
+            )
+            for name in (self.engine, *self.also_in)
+            for world in self.worlds
+        )

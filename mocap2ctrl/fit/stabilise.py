@@ -125,12 +125,12 @@ def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array
         start, index = final.final[0], following
 
 
-def slopes(engine: Engine, controller: Controller, index: int, start: Array) -> Slopes:
-    """Central differences of the next state's entry, about state number `index` entered at `start` (K,)."""
+def slopes(engine: Engine, controller: Controller, index: int, start: Array, scale: float = 1.0) -> Slopes:
+    """Central differences of the next state's entry, about state number `index` entered at `start` (K,); `scale` times as wide."""
     character, dt, heading = engine.character, engine.time_step_s, controller.heading
     joints = len(character.hinges)
     size = deviation_size(joints)
-    steps = np.concatenate([differences(joints), np.full(ACTIONS, ACTION_DIFFERENCE_RAD)])
+    steps = scale * np.concatenate([differences(joints), np.full(ACTIONS, ACTION_DIFFERENCE_RAD)])
     reference = entered_at(*_coordinates(start, joints), heading, np.zeros((ACTIONS, size)))
     starts = np.tile(start, (2 * len(steps) + 1, 1))  # the last one as it was
     answers: list[EntryFeedback | None] = [None] * len(starts)
@@ -202,20 +202,21 @@ def mean_slopes(found: Sequence[Slopes]) -> Slopes:
     return Slopes(reference, by_deviation, np.mean([s.by_action for s in found], axis=0))
 
 
-def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float) -> Controller:
+def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float, rounds: int = SETTLING) -> Controller:
     """`controller` with the feedback of least cost: deviations by `weights`, actions by `effort`, summed over the cycle's future.
 
     Args:
-        controller: whose cycle is regulated.
+        controller: whose cycle, or chain, is regulated.
         found: slopes of each of its states, in their order.
         effort: cost of an action's square, 1/rad^2.
+        rounds: times round a cycle; 1 for a chain, whose future ends with the entry behind the last of these states.
     """
     order = list(found)
     joints = len(found[order[0]].reference.angles)
     cost = np.eye(deviation_size(joints)) * weights(joints)
     value = dict.fromkeys(order, cost)
     gain: dict[int, Array] = {}
-    for index, following in list(zip(order, [*order[1:], order[0]], strict=True))[::-1] * SETTLING:
+    for index, following in list(zip(order, [*order[1:], order[0]], strict=True))[::-1] * rounds:
         a, b, after = found[index].by_deviation, found[index].by_action, DISCOUNT * value[following]
         gain[index] = np.asarray(-np.linalg.solve(effort * np.eye(ACTIONS) + b.T @ after @ b, b.T @ after @ a), float)
         closed = a + b @ gain[index]

@@ -34,7 +34,7 @@ from mocap2ctrl.errors import EngineError
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.compiled_rotations import rotate
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import LEFT, PD_TIME_STEP_S, RIGHT, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.engine import LEFT, PD_TIME_STEP_S, RIGHT, TIME_STEP_S, Contacts, FootContacts, Servo
 from mocap2ctrl.simulation.environment import LEVEL, Environment, laden
 from mocap2ctrl.simulation.implicit_pd import implicit_torques
 from mocap2ctrl.simulation.terrain import Surface, surfaces
@@ -46,6 +46,9 @@ SOFTNESS = 2e-4
 
 CONTACT_ERP = 0.3
 """Share of a foot's depth in the ground that a step pushes out; with `SOFTNESS`, as MuJoCo's contacts do."""
+
+HARD, SOFT = (1e-4, 0.2), (4e-4, 0.4)
+"""The same of harder and softer contacts."""
 
 MAX_VELOCITY = 1e5
 """rad/s or m/s at which Bullet cuts velocities; far beyond what counts as diverged."""
@@ -211,6 +214,11 @@ class BulletEngine:
     def set_gravity(self, gravity: npt.ArrayLike) -> None:
         """See `Engine.set_gravity`."""
         pybullet.setGravity(*np.asarray(gravity, float).tolist(), physicsClientId=self._world)
+
+    def set_contacts(self, kind: Contacts) -> None:
+        """See `Engine.set_contacts`."""
+        softness, erp = {"usual": (SOFTNESS, CONTACT_ERP), "hard": HARD, "soft": SOFT}[kind]
+        pybullet.setPhysicsEngineParameter(globalCFM=softness, contactERP=erp, physicsClientId=self._world)
 
     def step(self) -> None:
         """See `Engine.step`."""

@@ -23,6 +23,9 @@ DIVERGED_VELOCITY = 300.0
 Servo = Literal["velocity", "pd", "none"]
 """What a model's joints are driven by: Vondrak's velocity constraints, Liu's PD servos, or torques from outside only."""
 
+Contacts = Literal["usual", "hard", "soft"]
+"""How contacts give way: as controllers are fitted, or by about as much more or less as engines differ."""
+
 LEFT, RIGHT = 0, 1
 
 
@@ -95,6 +98,9 @@ class Engine(Protocol):
 
     def set_gravity(self, gravity: npt.ArrayLike) -> None:
         """Gravity (3,) in m/s^2 from now on; at first it is the environment's."""
+
+    def set_contacts(self, kind: Contacts) -> None:
+        """How contacts give way from now on."""
 
     def step(self) -> None:
         """Advances by `time_step_s`."""

@@ -26,12 +26,15 @@ from mocap2ctrl.compiled import call_with_two_pointers, carray, double_pointer_a
 from mocap2ctrl.errors import EngineError
 from mocap2ctrl.simulation import mujoco_pd
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS, coordinates, state_from_coordinates
-from mocap2ctrl.simulation.engine import PD_TIME_STEP_S, TIME_STEP_S, FootContacts, Servo
+from mocap2ctrl.simulation.engine import PD_TIME_STEP_S, TIME_STEP_S, Contacts, FootContacts, Servo
 from mocap2ctrl.simulation.environment import LEVEL, Environment
 from mocap2ctrl.simulation.mjcf import build_mjcf
 from mocap2ctrl.simulation.mujoco_ground import soften
 from mocap2ctrl.simulation.mujoco_library import address, library, mjdata_layout
 from mocap2ctrl.types import Array, SimState
+
+SOFT_TIME_S, HARD_IMPEDANCE = 0.03, 0.99
+"""Time constant of soft contacts, s, where the usual one is 0.02; impedance of hard ones, where it is 0.9 to 0.95."""
 
 SENSOR_WIDTH = 7  # found, force (3), position (3)
 
@@ -217,6 +220,11 @@ class MujocoEngine:
     def set_gravity(self, gravity: npt.ArrayLike) -> None:
         """See `Engine.set_gravity`."""
         self.model.opt.gravity[:] = gravity
+
+    def set_contacts(self, kind: Contacts) -> None:
+        """See `Engine.set_contacts`; not on soft ground."""
+        self.model.pair_solref[:, 0] = SOFT_TIME_S if kind == "soft" else mujoco.MjOption().o_solref[0]
+        self.model.pair_solimp[:, :2] = HARD_IMPEDANCE if kind == "hard" else mujoco.MjOption().o_solimp[:2]
 
     def step(self) -> None:
         """See `Engine.step`."""

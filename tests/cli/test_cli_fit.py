@@ -159,6 +159,14 @@ def test_refining_tells_what_became_of_it(walk_bvh: Path, tmp_path: Path, run: R
     run("fit", walk_bvh, "-o", tmp_path / "b", "--cyclic", "--method", "batch", *TINY).refused("refine", "method")
 
 
+def test_a_robust_fit_says_in_how_many_worlds_it_stands(walk_bvh: Path, tmp_path: Path, run: Run) -> None:
+    ran = run("fit", walk_bvh, "-o", tmp_path / "w", "--robust", *TINY)
+    assert ran.code == 0, ran.err
+    assert "note: robust: stands in 49 of 49 worlds, " in ran.err
+    run("fit", walk_bvh, "-o", tmp_path / "b", "--robust", "--method", "batch", *TINY).refused("robust", "method")
+    run("fit", walk_bvh, "-o", tmp_path / "c", "--robust", "--cyclic", *TINY).refused("robust", "chains")
+
+
 def test_a_prior_shapes_the_targets(walk: str, tmp_path: Path, run: Run) -> None:
     """Target poses are coefficients of the prior; the capture holds it, and a warning says what it contains."""
     folder = tmp_path / "walk"

@@ -23,7 +23,7 @@ def test_worlds_are_what_they_are_called(character: Character) -> None:
     made = {name: make(character) for name, make in worlds().items() if name.startswith("MuJoCo")}
     assert all(isinstance(engine, MujocoEngine) for engine in made.values())
     models = {name: engine.model for name, engine in made.items()}  # type: ignore[attr-defined]
-    own = models["MuJoCo as fitted"]
+    own = models["MuJoCo"]
     assert models["MuJoCo, step 1/240 s"].opt.timestep == 1 / 240
     np.testing.assert_allclose(models["MuJoCo, friction 0.8"].pair_friction[:, 0], 0.8)
     np.testing.assert_allclose(models["MuJoCo, softer contacts (0.03 s)"].pair_solref[:, 0], 0.03)
@@ -36,7 +36,7 @@ def test_numbers_are_those_of_an_evaluation(tmp_path: Path, character: Character
     capture = tiny_fit(tmp_path / "walk", character, seconds=0.5).capture
     made = worlds()
     evaluation, _ = api.evaluate(capture)
-    error, up_s = performance(capture, made["MuJoCo as fitted"](character))
+    error, up_s = performance(capture, made["MuJoCo"](character))
     assert error == pytest.approx(evaluation.joint_error_cm)
     assert up_s == pytest.approx(0.5, abs=0.02)
     errors = [performance(capture, make(character))[0] for make in made.values()]

@@ -21,7 +21,7 @@ from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
 from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
 from mocap2ctrl.fit.incremental import WAIT_S, last_states_problem, window_cost, with_new_state
-from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, decode, state_entry_snapshots
+from mocap2ctrl.fit.problem import Elsewhere, Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, even_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
@@ -279,7 +279,7 @@ def test_the_shortest_stages_end_without_nan(tmp_path: Path, character: Characte
 def test_costs_are_means_over_engines(evaluator: Evaluator, chain: Controller, character: Character) -> None:
     """MuJoCo with another friction stands in for another engine; each goes on from a snapshot of its own."""
     other = MujocoEngine(replace(character, friction=0.3))
-    both, alone = replace(evaluator, others=(other,)), replace(evaluator, engine=other)
+    both, alone = replace(evaluator, others=(Elsewhere(other),)), replace(evaluator, engine=other)
     config = budget("quick")
     problems = [last_states_problem(e, chain, 24, config, "") for e in (both, evaluator, alone)]
     assert len(problems[0].snapshots_elsewhere) == 1

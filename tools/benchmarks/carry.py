@@ -12,37 +12,45 @@ import numpy as np
 
 from benchmarks.motions import CASES
 from benchmarks.rows import Row
+from benchmarks.settings import config_of, named
 from mocap2ctrl import api
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.evaluation.metrics import evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.fit.capture import Capture
-from mocap2ctrl.fit.config import budget
 from mocap2ctrl.simulation.choose import has_bullet
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 CASE = CASES["walk"]
-NOTE = "The walk, fitted in MuJoCo with each seed, and simulated in other worlds to the end of the clip (2.54 s)."
+ENGINES = {"mujoco": "MuJoCo", "bullet": "Bullet"}
+NOTE = (
+    "The walk, fitted with each seed, in MuJoCo or in the engines that --engine names, and simulated in other worlds to the\n"
+    "end of the clip (2.54 s)."
+)
 
 
 def carry(options: argparse.Namespace) -> Iterator[Row]:
     """Joint error and time up of each seed's controller in each world, and the mean time up over the seeds."""
-    effort = "quick" if options.quick else options.budget
+    for engine in options.engine or ("mujoco",):
+        fitted = named(ENGINES[engine], options)
+        captures = dict(_fits(options, engine))
+        for world, make in worlds().items():
+            times = []
+            for seed, capture in captures.items():
+                error, up_s = performance(capture, make(capture.character))
+                times.append(up_s)
+                yield Row(f"{fitted} | {world} | joint error", engine, error, "cm", seed)
+                yield Row(f"{fitted} | {world} | stays up", engine, up_s, "s", seed)
+            yield Row(f"{fitted} | {world} | stays up, mean", engine, float(np.mean(times)), "s", None)
+
+
+def _fits(options: argparse.Namespace, engine: str) -> Iterator[tuple[int, Capture]]:
+    """Each seed's capture."""
     with tempfile.TemporaryDirectory() as folder:
-        captures = {}
         for seed in options.seeds:
-            place = Path(folder) / str(seed)
-            settings = {"config": budget(effort), "seed": seed, "cycles": CASE.cycles, "workers": options.workers}
-            captures[seed] = api.fit(CASE.motion, place, **settings).capture
-    for world, make in worlds().items():
-        times = []
-        for seed, capture in captures.items():
-            error, up_s = performance(capture, make(capture.character))
-            times.append(up_s)
-            yield Row(f"{world} | joint error", "mujoco", error, "cm", seed)
-            yield Row(f"{world} | stays up", "mujoco", up_s, "s", seed)
-        yield Row(f"{world} | stays up, mean", "mujoco", float(np.mean(times)), "s", None)
+            settings = {"config": config_of(options), "seed": seed, "cycles": CASE.cycles, "workers": options.workers}
+            yield seed, api.fit(CASE.motion, Path(folder) / str(seed), engine=engine, **settings).capture
 
 
 def performance(capture: Capture, engine: Engine) -> tuple[float, float]:
@@ -57,7 +65,7 @@ def performance(capture: Capture, engine: Engine) -> tuple[float, float]:
 def worlds() -> Mapping[str, Callable[[Character], Engine]]:
     """Engines by a label; those of Bullet where it is installed."""
     made: dict[str, Callable[[Character], Engine]] = {
-        "MuJoCo as fitted": MujocoEngine,
+        "MuJoCo": MujocoEngine,
         "MuJoCo, step 1/240 s": lambda character: MujocoEngine(character, time_step_s=1 / 240),
         "MuJoCo, friction 0.8": lambda character: MujocoEngine(replace(character, friction=0.8)),
         "MuJoCo, friction 1.2": lambda character: MujocoEngine(replace(character, friction=1.2)),
