@@ -94,8 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--phase-reset",
-        choices=("auto", "yes", "no"),
-        help="fragments at whose end a foot comes down end when it does (default: of symmetric gaits)",
+        choices=("yes", "no"),
+        help="fragments at whose end a foot comes down end when it does (default: no)",
     )
     group.add_argument("--height", type=number(0.8, 2.4), metavar="M", help="body height (default: 1.75)")
     add_time_arguments(group, "motion", "frames a second of a file whose own rate cannot be true, or that holds none")
@@ -249,7 +249,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             skill=options.skill or loaded.clip.name,
             gains=gains,
             mirrored={"yes": True, "no": False}.get(options.symmetric),
-            phase_reset={"yes": True, "no": False}.get(options.phase_reset),
+            phase_reset=options.phase_reset == "yes",
         )
     except MotionFileError as error:
         raise MotionFileError(
