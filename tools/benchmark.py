@@ -140,7 +140,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         nargs="+",
         metavar="NAME=VALUE",
         help="other settings of the fits of accuracy, carry, places, push, video and weizmann: descents=0; of learning: "
-        "phase_reset=no, hardening=0",
+        "phase_reset=yes, hardening=0",
     )
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds of fits")
     parser.add_argument("--workers", type=int, help="processes (default: all cores)")

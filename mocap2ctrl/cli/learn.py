@@ -94,8 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--phase-reset",
-        choices=("auto", "yes", "no"),
-        help="fragments at whose end a foot comes down end when it does (default: of symmetric gaits)",
+        choices=("yes", "no"),
+        help="fragments at whose end a foot comes down end when it does (default: no)",
     )
     group.add_argument(
         "--height",
@@ -268,7 +268,7 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             skill=options.skill or loaded.clip.name,
             gains=gains,
             mirrored={"yes": True, "no": False}.get(options.symmetric),
-            phase_reset={"yes": True, "no": False}.get(options.phase_reset),
+            phase_reset=options.phase_reset == "yes",
         )
     except MotionFileError as error:
         raise MotionFileError(

@@ -97,7 +97,7 @@ def motion_graph(
     skill: str,
     gains: str,
     mirrored: bool | None = None,
-    phase_reset: bool | None = None,
+    phase_reset: bool = False,
 ) -> tuple[ControlGraph, tuple[str, ...]]:
     """The ring of fragments of a cyclic motion, and what was made of the motion, in words.
 
@@ -107,7 +107,7 @@ def motion_graph(
         skill: name of the skill.
         gains: name of the set of PD gains.
         mirrored: make the gait symmetric; by default if it nearly is.
-        phase_reset: where a foot comes down, a fragment ends when it does; by default in a symmetric gait that travels.
+        phase_reset: where a foot comes down, a fragment ends when it does.
 
     Raises:
         MotionFileError: it does not repeat itself.
@@ -129,9 +129,7 @@ def motion_graph(
     if mirrored:
         loop = symmetric(loop, character)
         told += (f"its halves are mirrors to {apart:.1f} degrees: made exactly so, one side is learned",)
-    travels = bool(np.linalg.norm((loop.root_position[-1] - loop.root_position[0])[:2]) > TRAVEL_M)
-    wanted = phase_reset if phase_reset is not None else mirrored and travels
-    contacts = touchdowns(loop, character) if wanted else ()
+    contacts = touchdowns(loop, character) if phase_reset else ()
     if phase_reset and not contacts:
         raise GraphError(
             f"{clip.name}: no foot comes down in its cycle, so that no contact can reset its phase; leave --phase-reset out"

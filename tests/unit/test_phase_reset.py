@@ -295,9 +295,8 @@ def test_a_ring_begins_where_a_foot_comes_down_and_ends_there(
     walk_clip: MotionClip, character: Character, mirrored: bool
 ):
     def made(clip: MotionClip, phase_reset: bool) -> ControlGraph:
-        return motion_graph(
-            clip, character, skill="walk", gains="locomotion", mirrored=mirrored, phase_reset=phase_reset
-        )[0]
+        kept = {"phase_reset": True} if phase_reset else {}
+        return motion_graph(clip, character, skill="walk", gains="locomotion", mirrored=mirrored, **kept)[0]
 
     graph, plain = made(rolled(walk_clip, 0.3), True), made(walk_clip, False)
     marked = {name: f.touchdown for name, f in graph.fragments.items() if f.touchdown}
@@ -336,21 +335,6 @@ def test_a_motion_in_which_no_foot_comes_down_is_refused(character: Character):
     assert touchdowns(at_times(still, np.arange(count) / 30.0), character) == ()
     with pytest.raises(GraphError, match=r"float: no foot comes down in its cycle.*leave --phase-reset out"):
         motion_graph(still, character, skill="float", gains="locomotion", mirrored=False, phase_reset=True)
-    plain, _ = motion_graph(still, character, skill="float", gains="locomotion", mirrored=True)
-    assert all(fragment.touchdown is None for fragment in plain.fragments.values())
-
-
-@needs_clips
-def test_by_default_symmetric_gaits_are_reset_and_nothing_else(walk_clip: MotionClip, character: Character):
-    def waits(name: str, mirrored: bool | None = None) -> bool:
-        clip = load_motion(name, character).clip
-        graph, _ = motion_graph(clip, character, skill="a", gains="locomotion", mirrored=mirrored)
-        return any(fragment.touchdown for fragment in graph.fragments.values())
-
-    assert waits("humanoid3d_walk")
-    assert waits("humanoid3d_run")
-    assert not waits("humanoid3d_walk", mirrored=False)
-    assert not waits("humanoid3d_spinkick")
 
 
 # Files, and graphs that export-graph makes.

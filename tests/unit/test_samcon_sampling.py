@@ -41,7 +41,7 @@ def run_clip(character: Character) -> MotionClip:
 
 @pytest.fixture(scope="module")
 def run_graph(run_clip: MotionClip, character: Character) -> ControlGraph:
-    return motion_graph(run_clip, character, skill="run", gains="locomotion", phase_reset=False)[0]
+    return motion_graph(run_clip, character, skill="run", gains="locomotion")[0]
 
 
 # Resampling.
@@ -280,7 +280,7 @@ def test_the_path_is_what_its_actions_do(run_graph: ControlGraph, character: Cha
 @needs_clips
 def test_refined_targets_are_followed_better_without_sampling_than_the_motion_s_own(character: Character):
     clip = close_loop(load_motion("humanoid3d_walk", character).clip)
-    graph, _ = motion_graph(clip, character, skill="run", gains="locomotion", phase_reset=False)
+    graph, _ = motion_graph(clip, character, skill="run", gains="locomotion")
     with PdRollouts(character) as rollouts:
         refined = refine(
             graph, character, rollouts, OpenLoopConfig(rounds=2, round_visits=1, visits=2, samples=50), seed=1

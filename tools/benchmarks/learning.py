@@ -57,8 +57,8 @@ NOTE = (
     "100 seeded runs of the time to a fall under pushes on the chest of 0.2 s every 2 s, in random horizontal directions, the\n"
     "n-th of |N(0, 10 n)| N. Real time: of one body under feedback. The paper's own protocol is not given in full; its times\n"
     "are context: catwalk 107 s, striding run 370 s, kick 280 s, learned in 806, 422 and 1,876 core-minutes. With --results FILE\n"
-    "what the file has is not measured again; a learning that was interrupted is gone on with. `--set phase_reset=no` leaves the\n"
-    "reset of phase at contacts out, `--set hardening=0` the hardening."
+    "what the file has is not measured again; a learning that was interrupted is gone on with. With `--set phase_reset=yes`\n"
+    "contacts reset the phase; `--set hardening=0` leaves the hardening out."
 )
 
 
@@ -187,7 +187,7 @@ def _learned(name: str, case: Case, seed: int, threads: int, quick: bool, change
     )  # fmt: skip
 
 
-def _begun(name: str, case: Case, seed: int, threads: int, quick: bool, phase_reset: bool | None) -> ControlGraph:
+def _begun(name: str, case: Case, seed: int, threads: int, quick: bool, phase_reset: bool) -> ControlGraph:
     """What is learned: the clip's ring, or, for another body, what was learned for the usual one, see `graph.retarget`."""
     if case.height_m is None:
         character = load_character()
@@ -200,13 +200,13 @@ def _begun(name: str, case: Case, seed: int, threads: int, quick: bool, phase_re
     return retargeted(read_graph(output), load_character(height_m=case.height_m))
 
 
-def _settings(changes: Sequence[str]) -> tuple[bool | None, int | None]:
-    """Whether contacts reset the phase, and iterations of hardening, where these are set.
+def _settings(changes: Sequence[str]) -> tuple[bool, int | None]:
+    """Whether contacts reset the phase, and iterations of hardening, if they are set.
 
     Raises:
         ConfigError: something else is.
     """
-    phase_reset, hardening = None, None
+    phase_reset, hardening = False, None
     for change in changes:
         name, _, value = change.partition("=")
         if change in ("phase_reset=yes", "phase_reset=no"):
