@@ -46,7 +46,7 @@ class FitConfig:
         descents: steps of a Gauss-Newton descent from where each CMA-ES has arrived; 0 for none. `batch` and `growth` take none,
             and four times as many generations.
         starts: optimisations with different seeds when a state is added; the best is kept.
-        free_states: how many of the last states a stage optimises; one more about flights of the reference.
+        free_states: how many of the last states a stage optimises; one more in stages in which the reference flies.
         try_without: also re-optimise each stage without a new state, once, and keep the smaller structure if it is as good.
         first_sigma: step size of the first generation, in units of the spreads.
         spreads: of the first generation.

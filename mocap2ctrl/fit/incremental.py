@@ -143,11 +143,9 @@ def last_states_problem(
 ) -> Problem:
     """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed.
 
-    In stages before, in and after a flight of the reference one more is free: it is too late in the air to change what the body has
-    left the ground with, and too late on the ground to change how it comes down.
+    Where the reference flies one more is free: in the air it is too late to change what the body has left the ground with.
     """
-    stage = round(config.stage_s * config.fps)
-    flies = evaluator.objective.flies(max(end_frame - 2 * stage, 0), end_frame + stage)
+    flies = evaluator.objective.flies(max(end_frame - round(config.stage_s * config.fps), 0), end_frame)
     first = max(len(controller.states) - config.free_states - flies, 0)
     free = tuple(range(first, len(controller.states)))
     return states_problem(evaluator, controller, free, end_frame, config.spreads, label)

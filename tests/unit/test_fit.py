@@ -202,14 +202,14 @@ def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_doe
     assert whole.first_frame == 0
 
 
-def test_about_a_flight_of_the_reference_one_more_state_is_free(evaluator: Evaluator, chain: Controller) -> None:
-    """From the stage before it takes off to the one after it lands, and in no other."""
+def test_where_the_reference_flies_one_more_state_is_free(evaluator: Evaluator, chain: Controller) -> None:
+    """From the stage in which it takes off to the one in which it lands, and in no other."""
     target = evaluator.objective.target
     flying = np.zeros(len(target) - 1, dtype=bool)
-    flying[14:15] = True
+    flying[14:17] = True
     momentum = Momentum(flying, np.zeros((len(flying), 3)), np.zeros((len(flying), 3)))
     leaping = replace(evaluator, objective=replace(evaluator.objective, target=replace(target, momentum=momentum)))
-    ends = {27: (2, 3), 26: (1, 2, 3), 15: (1, 2, 3), 9: (1, 2, 3), 8: (2, 3)}
+    ends = {24: (2, 3), 23: (2, 3), 22: (1, 2, 3), 15: (1, 2, 3), 14: (2, 3)}
     for end, free in ends.items():
         assert last_states_problem(leaping, chain, end, FitConfig(), "x").free == free
 
