@@ -25,8 +25,8 @@ from mocap2ctrl.fit.stabilise import FALLEN, entries, regulated, slopes
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.worlds import drawn_worlds
 
-WORLDS, WORLDS_SEED = 48, 2012
-"""How many are drawn, the same for all fits."""
+WORLDS, WORLDS_SEED = {"mujoco": 48, "bullet": 16}, 2012
+"""How many are drawn, the same for all fits; in Bullet a world takes longer, and 40 MB of each process."""
 
 SCALES, EFFORTS = (1.0, 2.0, 4.0), (1.0, 10.0, 100.0)
 """Factors on the differences, and costs of an action, (1/rad)^2: one regulator for each pair."""
@@ -44,7 +44,8 @@ def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> I
     growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=count)))
     chain = last.controller
     choices = [chain, *regulators(pool.evaluator.engine, chain)]
-    with pool.judging_in(drawn_worlds(WORLDS, np.random.default_rng(WORLDS_SEED)), float(WORLDS)):
+    worlds = min(WORLDS[place.engine.name] for place in pool.evaluator.places)
+    with pool.judging_in(drawn_worlds(worlds, np.random.default_rng(WORLDS_SEED)), float(worlds)):
         best = _cheapest(pool, choices, 0, growth, "robust")
         for sweep in range(growth.config.sweeps):
             yield Stage(last.index + 1 + sweep, count, last.end_s, best, last.cost, False)
@@ -55,7 +56,8 @@ def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> I
             if best is before:
                 break
         stood, stands = (standing(pool.evaluator, controller) for controller in (chain, best))
-    told = f"robust: stands in {stands} of {WORLDS + 1} worlds, without feedback in {stood}"
+        places = len(pool.evaluator.places)
+    told = f"robust: stands in {stands} of {places} worlds, without feedback in {stood}"
     yield Stage(count - 1, count, last.end_s, best, last.cost, False, told)
 
 

@@ -12,6 +12,7 @@ import pytest
 from tiny_fit import needs_walk, tiny_capture, tiny_fit, tiny_setup
 from tiny_video import new_folder, silhouettes_of, tiny_config, true_track, walk_clip
 
+from mocap2ctrl.character.kinematics import lowest_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import run, start_vector
 from mocap2ctrl.control.controller import Controller, Exit, compile_program
@@ -30,7 +31,7 @@ from mocap2ctrl.simulation.choose import available_engines
 from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.environment import GRAVITY_M_S2
 from mocap2ctrl.simulation.mujoco import MujocoEngine
-from mocap2ctrl.simulation.worlds import LEAN_DEGREES, SHOVE_S, World, drawn_worlds
+from mocap2ctrl.simulation.worlds import CONTACTS, LEAN_DEGREES, SHOVE_S, World, drawn_worlds
 from mocap2ctrl.types import SimState
 
 TINY = {"seconds": 0.6, "generations": 1, "robust": True}
@@ -50,6 +51,23 @@ def test_gravity_leans_and_keeps_its_size(character: Character, name: str) -> No
     assert np.linalg.norm(fallen) == pytest.approx(GRAVITY_M_S2, rel=2e-3)
     np.testing.assert_allclose(fallen[:2] / -fallen[2], np.tan(np.radians([3.0, -2.0])), rtol=2e-3)
     np.testing.assert_array_equal(engine.torque_bounds, character.torque_bounds)
+
+
+@pytest.mark.parametrize("name", available_engines())
+def test_who_stands_on_softer_contacts_sinks_deeper(character: Character, standing: SimState, name: str) -> None:
+    """Feet are pressed into the ground by the weight; knees and hips are held."""
+    depths = []
+    for kind in CONTACTS:
+        engine = World(kind, contacts=kind).engine(name, character, 1.0)
+        engine.reset(standing)
+        engine.set_servo(np.zeros(len(character.hinges)))
+        lowest = []
+        for _ in range(60):
+            engine.step()
+            lowest.append(lowest_points(character, *engine.segment_frames()).min())
+        depths.append(-float(np.mean(lowest[30:])))
+    usual, hard, soft = depths
+    assert hard < 0.95 * usual < 0.9 * soft
 
 
 def test_the_ground_s_grip_is_a_share_of_the_character_s(character: Character) -> None:
@@ -177,7 +195,7 @@ def test_who_lies_does_not_stand(tmp_path: Path, chain: Controller, character: C
 @pytest.fixture
 def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three are enough for a test."""
-    monkeypatch.setattr(sys.modules[hardened.__module__], "WORLDS", 3)
+    monkeypatch.setattr(sys.modules[hardened.__module__], "WORLDS", {"mujoco": 3})
 
 
 @needs_walk
