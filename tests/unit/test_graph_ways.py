@@ -147,7 +147,8 @@ class Made(Sampler):
     def follow(self, starts: Array, task: Task, pushes: Array | None = None) -> Followed:
         near = not task.explored or float(np.abs(task.offset - self.wanted).max()) < 0.1
         stands = np.full(len(starts), near)
-        return Followed(np.full((len(starts), 11), MEAN), starts, self.cost.ends(starts), stands)
+        steps = np.full(len(starts), task.steps)
+        return Followed(np.full((len(starts), 11), MEAN), starts, self.cost.ends(starts), stands, steps)
 
 
 @pytest.fixture
