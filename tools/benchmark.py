@@ -62,6 +62,7 @@ from benchmarks import (
 )
 from benchmarks.rows import Row, Table, print_table
 
+from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.simulation.choose import ENGINES
 
 TABLES = {
@@ -107,6 +108,15 @@ def main(arguments: list[str] | None = None) -> int:
         lines = [line for path in options.table_of for line in path.read_text("utf-8").splitlines()]
         print_table(table, [Row(**json.loads(line)) for line in lines])
         return 0
+    try:
+        return _printed(table, options)
+    except Mocap2CtrlError as error:
+        print(f"{options.table}: {error}", file=sys.stderr)
+        return 2
+
+
+def _printed(table: Table, options: argparse.Namespace) -> int:
+    """Prints rows as they come, or a table of them at the end, and appends them to a file of results."""
     rows = []
     for row in table.rows(options):
         rows.append(row)

@@ -171,6 +171,15 @@ def test_a_path_is_as_long_as_the_camera_makes_it() -> None:
     assert cameras.path_m(high, feet) == pytest.approx(6.0)
 
 
+@pytest.mark.skipif(deepmimic_directory() is None, reason="DeepMimic's clips are not installed")
+def test_an_unknown_setting_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for table, clip, change in (("learning", "walk", "phase_reset=maybe"), ("accuracy", "walk", "descends=0")):
+        assert benchmark.main([table, "--clips", clip, "--set", change]) == 2
+        told = capsys.readouterr().err.strip().splitlines()
+        assert len(told) == 1
+        assert change.partition("=")[0] in told[0]
+
+
 def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         benchmark.main(["physics", "--engine", "havok"])
