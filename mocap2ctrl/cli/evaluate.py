@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with this motion (for a video's capture also a truth.npz) instead of the one it was fitted to",
     )
     parser.add_argument(
-        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+        "--engine", type=given, help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
     )
     add_environment(parser)
     add_json(parser)

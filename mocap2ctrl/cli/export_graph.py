@@ -154,8 +154,8 @@ def _tell(exported: ExportedGraph, written: list[Path], *, as_json: bool) -> Non
         print(f"{skill.name}: {skill.duration_s:.2f} s, {kind}{', symmetric' if skill.symmetric else ''}")
     for way in exported.ways:
         print(
-            f"{way.source} at {way.leave_s:.2f} s to {way.target} at {way.enter_s:.2f} s: {100 * way.distance_m:.0f} cm apart over "
-            f"{way.blend_s:.2f} s"
+            f"{way.source} at {way.leave_s:.2f} s to {way.target} at {way.enter_s:.2f} s: {100 * way.distance_m:.0f} cm apart, "
+            f"blended over {way.blend_s:.2f} s"
         )
     print(f"{len(graph.fragments)} fragments, {edges} edges")
     for file in written:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
     parser.add_argument(
-        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+        "--engine", type=given, help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     add_json(parser)

@@ -102,6 +102,10 @@ def run(options: argparse.Namespace) -> int:
 
     if options.resume and options.overwrite:
         raise ConfigError("--resume and --overwrite were both given; choose one")
+    if options.robust and options.cyclic:
+        raise ConfigError("--robust is for chains; the cycle of --cyclic has its own feedback: give one of them")
+    if options.robust and options.method not in (None, "incremental"):
+        raise ConfigError(f"--robust goes with --method incremental, not with {options.method}; leave one of them out")
     with open_crew(options.workers, options.scheduler) as crew:
         crew.start()
         return _fit(options, crew)

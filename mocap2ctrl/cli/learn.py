@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--push-for",
         type=number(0.05, 1.0),
         metavar="S",
-        help="how long hardening's pushes last, 0.05 to 1 (default: 0.2)",
+        help="how long pushes of hardening, and of the test after each iteration, last, 0.05 to 1 (default: 0.2)",
     )
     parser.add_argument(
         "--samples",
@@ -124,6 +124,8 @@ def run(options: argparse.Namespace) -> int:
     plot = output.with_suffix(".png")
     check_place(output.parent)
     graph, config = _graph(options), _config(options)
+    if options.relearn and all(fragment.policy is None for fragment in graph.fragments.values()):
+        raise ConfigError(f"--relearn improves what is learned; nothing of {options.input} is, so leave it out")
     make_folder(output.parent)
     with alone(output), LearningDisplay() as display:
         learned = learn_in_parts(

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--skill", metavar="NAME", help="of a graph: which learned cycle (default: its first)")
     parser.add_argument(
-        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
+        "--engine", type=given, help="mujoco or bullet: simulate in this engine instead of the one it was fitted in"
     )
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where to write (default: CAPTURE/simulations/<options>, GRAPH.simulations/<options>)",
     )
-    parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
+    parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip; 10 s of a graph)")
     parser.add_argument(
         "--push",
         nargs=3,
@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
-        "--engine", help="mujoco or bullet: simulate in this engine instead of the one it was fitted or learned in"
+        "--engine",
+        type=given,
+        help="mujoco or bullet: simulate in this engine instead of the one it was fitted or learned in",
     )
     parser.add_argument(
         "--diverged",

@@ -187,7 +187,7 @@ def _tell(options: argparse.Namespace, runs: Sequence[GraphRun], look_at: Path) 
     seconds = runs[0].clip.duration_s
     said: dict[str, object] = {"seconds": seconds, "fell": fell_at is not None, "fell_at_s": fell_at}
     said["environment"] = runs[0].environment.name
-    said["engine"] = options.engine or ENGINE
+    said |= {"engine": options.engine or ENGINE, "folder": str(look_at.parent)}
     said["fragments"] = sum(len(done.performed) for done in runs)
     if len(runs) > 1:
         said |= {"all_fell_at_s": falls, "met": [[other + 1 for other in done.met] for done in runs]}
@@ -197,7 +197,7 @@ def _tell(options: argparse.Namespace, runs: Sequence[GraphRun], look_at: Path) 
     if options.json:
         print_json(said)
         return
-    print(f"simulated {seconds:.2f} s, {said['fragments']} fragments")
+    print(f"simulated {seconds:.2f} s in {said['engine']}, {said['fragments']} fragments")
     for index, done in enumerate(runs):
         who = f"character {index + 1}: " if len(runs) > 1 else ""
         met = f", met {', '.join(str(other + 1) for other in done.met)}" if done.met else ""
@@ -264,4 +264,4 @@ def _label(options: argparse.Namespace) -> str:
 
     named = {"": options.path, "seed_": options.seed, "to_": options.goal, "characters_": options.characters}
     parts = [name + re.sub(r"[^\w.+-]+", "_", str(value)) for name, value in named.items() if value is not None]
-    return "-".join([*parts, *label_parts(options), *([options.engine] if options.engine else [])]) or "walk"
+    return "-".join([*parts, *label_parts(options), *([options.engine] if options.engine else [])]) or "random"

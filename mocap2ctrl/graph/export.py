@@ -151,9 +151,7 @@ def export_graph(inputs: Sequence[Input], options: GraphOptions) -> ExportedGrap
     )
     shortened = ""
     if ways and window_s < options.blend_s:
-        shortened = (
-            f"transitions are blended over {window_s:.2f} s, not {options.blend_s:g} s: a skill is too short for more"
-        )
+        shortened = f"skills are compared over {window_s:.2f} s, not {options.blend_s:g} s: one is too short for more"
     return ExportedGraph(built, character, skills, ways, near, shortened)
 
 

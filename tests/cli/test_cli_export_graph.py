@@ -59,11 +59,11 @@ def test_given_transitions_and_what_is_left_out(inputs: tuple[str, str], run: Ru
     assert ran.code == 0
     assert "skill 'run' is left out" in ran.err
     assert "walk at 0.50 s to run" not in ran.out  # a way that is not there is not listed
-    assert "blended over" not in ran.err
+    assert "too short for more" not in ran.err
     assert set(read_graph(path).successors) == {f"walk/{k}" for k in range(12)}
     long = run("export-graph", *inputs, "-o", path, "--blend", 4, "--no-plots", "--overwrite")
     assert long.code == 0, long.err
-    assert "s, not 4 s: a skill is too short for more" in long.err
+    assert "s, not 4 s: one is too short for more" in long.err
 
 
 def test_mistakes(inputs: tuple[str, str], run: Run, tmp_path: Path) -> None:

@@ -163,8 +163,10 @@ def test_a_robust_fit_says_in_how_many_worlds_it_stands(walk_bvh: Path, tmp_path
     ran = run("fit", walk_bvh, "-o", tmp_path / "w", "--robust", *TINY)
     assert ran.code == 0, ran.err
     assert "note: robust: stands in 49 of 49 worlds, " in ran.err
-    run("fit", walk_bvh, "-o", tmp_path / "b", "--robust", "--method", "batch", *TINY).refused("robust", "method")
-    run("fit", walk_bvh, "-o", tmp_path / "c", "--robust", "--cyclic", *TINY).refused("robust", "chains")
+    run("fit", walk_bvh, "-o", tmp_path / "b", "--robust", "--method", "batch", *TINY).refused(
+        "--robust goes with --method"
+    )
+    run("fit", walk_bvh, "-o", tmp_path / "c", "--robust", "--cyclic", *TINY).refused("--robust is for chains")
 
 
 def test_a_prior_shapes_the_targets(walk: str, tmp_path: Path, run: Run) -> None:

@@ -96,6 +96,7 @@ def test_a_learned_graph_its_curve_and_what_is_said(
         (("graph.json", "-o", "walk.json", "--relearn", "--resume"), "nothing to resume"),
         (("graph.json", "-o", "walk.json", "--iterations", "0"), "--iterations 0: nothing would be learned"),
         (("humanoid3d_walk", "-o", "walk.json", "--time-range", "0", "0.3"), "see export-graph --rising"),
+        (("humanoid3d_walk", "-o", "walk.json", "--relearn"), "nothing of humanoid3d_walk is, so leave it out"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -29,7 +29,7 @@ def graph(tmp_path: Path, character: Character) -> Path:
 
 def test_a_path(graph: Path, run: Run, character: Character) -> None:
     said = run("simulate", graph, "--path", "walk, run", "--seconds", 3, "--no-video", "--json").json
-    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments", "environment", "engine"}
+    assert set(said) == {"seconds", "fell", "fell_at_s", "fragments", "environment", "engine", "folder"}
     assert said["seconds"] == 3.0
     assert said["fell"] is True
     assert 0.2 < said["fell_at_s"] < 3.0
@@ -125,6 +125,7 @@ def test_mistakes(graph: Path, capture: Path, run: Run, tmp_path: Path) -> None:
     run("simulate", graph, "--path", "walk,", "--no-video").refused("the path has an empty name", "there are walk, run")
     run("simulate", graph, "--path", "walk", "--seed", 1).refused("--path and --seed")
     run("simulate", graph, "--engine", "ode", "--no-video").refused("engine 'ode' is not available")
+    assert run("simulate", graph, "--engine", "", "--no-video").code == 2
     run("simulate", graph, "--diverged", 1).refused("--diverged is for captures only")
     run("simulate", graph, "--push-at", 1).refused("--push-at goes with --push")
     run("simulate", graph, "--push", 1, 0, 0, "--push-at", 60).refused("would come after the end")
