@@ -124,8 +124,6 @@ def run(options: argparse.Namespace) -> int:
     plot = output.with_suffix(".png")
     check_place(output.parent)
     graph, config = _graph(options), _config(options)
-    if options.relearn and all(fragment.policy is None for fragment in graph.fragments.values()):
-        raise ConfigError(f"--relearn improves what is learned; nothing of {options.input} is, so leave it out")
     make_folder(output.parent)
     with alone(output), LearningDisplay() as display:
         learned = learn_in_parts(
@@ -211,6 +209,11 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     )
 
 
+def _unlearned(path: Path) -> ConfigError:
+    """Nothing is there that could be learned again."""
+    return ConfigError(f"--relearn improves what is learned; nothing of {path} is, so leave it out")
+
+
 def _graph(options: argparse.Namespace) -> ControlGraph:
     """The graph to learn: from a file, or made from a motion."""
     from mocap2ctrl.character.model import load_character
@@ -235,6 +238,8 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
             if getattr(options, name) is not None:
                 raise ConfigError(f"--{name.replace('_', '-')} is for motion files; {path} is a graph")
         graph = read_graph(path)
+        if options.relearn and all(fragment.policy is None for fragment in graph.fragments.values()):
+            raise _unlearned(path)
         if options.character is None and options.height is None:
             return graph
         if options.relearn:
@@ -248,6 +253,8 @@ def _graph(options: argparse.Namespace) -> ControlGraph:
                 f"--height {options.height:g}: the body of {path} is not the built-in one; give --character too"
             )
         return retargeted(graph, load_character(options.character, height_m=options.height))
+    if options.relearn:
+        raise _unlearned(path)
     from mocap2ctrl.motion.load import load_motion
     from mocap2ctrl.motion.stated import Stated
     from mocap2ctrl.samcon.cycle import motion_graph
