@@ -114,7 +114,8 @@ class FitDisplay(_Display):
         """Shows how far the fit is."""
         rate = p.evaluations / max(p.elapsed_s, 1e-9)
         seen = "" if p.silhouette is None else f"silhouettes {p.silhouette:.2f} · "
-        text = f"stage {p.stage}/{p.stages} · {p.states} states · {seen}{p.error_cm:.1f} cm · {rate:,.0f} evaluations/s"
+        where = " over all worlds" if p.label.startswith("robust") else ""
+        text = f"stage {p.stage}/{p.stages} · {p.states} states · {seen}{p.error_cm:.1f} cm{where} · {rate:,.0f} evaluations/s"
         if self._task is not None:
             self._bar.update(self._task, completed=p.fraction, description=text)
         if self._bar.disable and p.stage != self._stage and self._last:

@@ -57,7 +57,7 @@ def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> I
                 break
         stood, stands = (standing(pool.evaluator, controller) for controller in (chain, best))
         places = len(pool.evaluator.places)
-    told = f"robust: stands in {stands} of {places} worlds, without feedback in {stood}"
+    told = f"robust: stands in {stands} of {places} worlds, its own among them, without feedback in {stood}"
     yield Stage(count - 1, count, last.end_s, best, last.cost, False, told)
 
 

@@ -48,6 +48,7 @@ class FitProgress:
         evaluations: simulations so far.
         elapsed_s: seconds since the fit began.
         states: of the controller so far.
+        label: of what is being searched, as in the log.
     """
 
     fraction: float
@@ -59,6 +60,7 @@ class FitProgress:
     elapsed_s: float
     states: int
     silhouette: float | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +260,7 @@ class _Watch:
                 elapsed_s=now - self._begun,
                 states=self._states,
                 silhouette=g.terms["silhouette"] if self._seen else None,
+                label=g.label,
             )
         )
 

@@ -162,7 +162,8 @@ def test_refining_tells_what_became_of_it(walk_bvh: Path, tmp_path: Path, run: R
 def test_a_robust_fit_says_in_how_many_worlds_it_stands(walk_bvh: Path, tmp_path: Path, run: Run) -> None:
     ran = run("fit", walk_bvh, "-o", tmp_path / "w", "--robust", *TINY)
     assert ran.code == 0, ran.err
-    assert "note: robust: stands in 49 of 49 worlds, " in ran.err
+    assert "note: robust: stands in 49 of 49 worlds, its own among them, " in ran.err
+    assert "cm over all worlds" in ran.err
     run("fit", walk_bvh, "-o", tmp_path / "b", "--robust", "--method", "batch", *TINY).refused(
         "--robust goes with --method"
     )

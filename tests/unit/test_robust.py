@@ -231,7 +231,7 @@ def test_a_robust_fit_is_the_plain_one_with_feedback_and_says_where_it_stands(
     for bare, held in states:
         np.testing.assert_array_equal(bare.target.angles, held.target.angles)
     (told,) = robust.told
-    assert told == "robust: stands in 4 of 4 worlds, without feedback in 4"
+    assert told == "robust: stands in 4 of 4 worlds, its own among them, without feedback in 4"
     lines = [json.loads(line) for line in (robust.capture.folder / "log.jsonl").read_text().splitlines()]
     stages = [line for line in lines if line["event"] == "stage"]
     assert stages[-1]["stage"] == stages[0]["stages"]
@@ -273,7 +273,7 @@ def test_a_video_s_controller_gets_its_feedback_by_silhouettes_too(tmp_path: Pat
     track = true_track(character, clip)
     capture = video_capture(new_folder(tmp_path / "walk"), seen, track, tiny_config(generations=1, robust=True), {})
     outcome = fit_capture(capture, 1, resume=False)
-    assert outcome.told == ("robust: stands in 4 of 4 worlds, without feedback in 4",)
+    assert outcome.told == ("robust: stands in 4 of 4 worlds, its own among them, without feedback in 4",)
     assert [state.feedback is not None for state in outcome.capture.finished_controller().states][::2] == [False, False]
 
 
