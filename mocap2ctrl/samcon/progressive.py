@@ -112,7 +112,7 @@ def learn_in_parts(
     graph = replace(graph, provenance={**graph.provenance, PARTS: told})
     write_graph(graph, output)
     whole.unlink(missing_ok=True)
-    histories = {p.name: tuple(Iteration(**entry) for entry in told[p.name]["iterations"]) for p in todo}
+    histories = {p.name: _history(told[p.name]) for p in todo}
     return Learned(graph, history, core_s, histories)
 
 
@@ -141,6 +141,11 @@ def parts(graph: ControlGraph, config: LearnConfig) -> list[Part]:
     )
     found.append(Part("rising", roads, everything, rising_config(config, graph, roads) if roads else config))
     return [part for part in found if _lacks(graph, part.learned)]
+
+
+def _history(how: Mapping[str, Any] | None) -> tuple[Iteration, ...]:
+    """The iterations of how a part was learned, if it is told."""
+    return tuple(Iteration(**entry) for entry in (how or {}).get("iterations", ()))
 
 
 def resumable(output: Path) -> bool:
