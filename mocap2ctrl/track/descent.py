@@ -81,16 +81,22 @@ def descend(
         fit_body: whether the body's factors are fitted too.
     """
     for level in levels:
-        path, body = _descend_level(evidence, path, body, level, frozen, fit_body)
-    tau_m, pixel_step, _ = levels[-1]
-    last = equations(evidence, path, body, belief_at(evidence, path, body), tau_m, pixel_step, False)
+        path, body, last = _descend_level(evidence, path, body, level, frozen, fit_body)
+    last = last or _judged(evidence, path, body, levels[-1])
     return Fitted(path, body, last.energy, last.parts)
+
+
+def _judged(evidence: Evidence, path: Path, body: Array, level: Level) -> Equations:
+    return equations(evidence, path, body, belief_at(evidence, path, body), level.tau_m, level.pixel_step, False)
 
 
 def _descend_level(
     evidence: Evidence, path: Path, body: Array, level: Level, frozen: tuple[int, int], fit_body: bool
-) -> tuple[Path, Array]:
-    """The best point that was met: with what is believed from step to step, such as which feet stand, energies may also rise."""
+) -> tuple[Path, Array, Equations | None]:
+    """The best point that was met, judged if it is the last one.
+
+    With what is believed from step to step, such as which feet stand, energies may also rise.
+    """
     damping = FIRST_DAMPING
     least, best = np.inf, (path, body)
     for _ in range(level.steps):
@@ -108,11 +114,9 @@ def _descend_level(
                 break
             damping = min(5.0 * damping, MOST_DAMPING)
         else:
-            break
-    last = equations(
-        evidence, path, body, belief_at(evidence, path, body), level.tau_m, level.pixel_step, derivatives=False
-    )
-    return (path, body) if last.energy < least else best
+            return *best, None
+    last = _judged(evidence, path, body, level)
+    return (path, body, last) if last.energy < least else (*best, None)
 
 
 def _step(here: Equations, damping: float, frozen: tuple[int, int], fit_body: bool) -> tuple[Array, Array]:

@@ -37,7 +37,7 @@ def limb_moves(evidence: Evidence, fit: Fitted, poses: Array, sides: Sides) -> l
         sides: the limbs.
     """
     known = np.concatenate([poses, fit.path.angles[::EVERY]])
-    energy = _outline(evidence, fit.path, fit.body, np.arange(fit.path.frames))
+    energy = _outline(evidence, fit.path, fit.body)
     moves = []
     for moment in worst(energy, PLACES, APART):
         for hinges in sides.groups:
@@ -64,7 +64,7 @@ def _better(
     angles = np.repeat(fit.path.angles[moment : moment + 1], len(known), axis=0)
     angles[:, hinges] = known[:, hinges]
     here = Path(*(np.repeat(array[moment : moment + 1], len(known), axis=0) for array in fit.path)).with_angles(angles)
-    found = _outline(evidence, here, fit.body, np.full(len(known), moment))
+    found = _outline(evidence.window(moment, moment + 1), here, fit.body)
     order = np.argsort(found, kind="stable")[:TAKEN]
     return angles[order[found[order] < energy]]
 
@@ -76,11 +76,11 @@ def _taken(path: Path, moment: int, reach: int, hinges: npt.NDArray[np.int64], a
     return Move(begin, end, path.with_angles(changed))
 
 
-def _outline(evidence: Evidence, poses: Path, body: Array, frames: npt.NDArray[np.int64]) -> Array:
-    """(N,) energies of the outline of N poses, each in one of the frames (N,); 0 where nobody is seen."""
-    tau = softness_px(MIDDLE, evidence.pixels_per_m)
+def _outline(evidence: Evidence, poses: Path, body: Array) -> Array:
+    """(N,) energies of the outline of N poses, each in its frame, or all in the only one; 0 where nobody is seen."""
+    tau, each = softness_px(MIDDLE, evidence.pixels_per_m), poses.frames // len(evidence.seen)
+    shifts, seen = np.repeat(evidence.shifts, each, axis=0), np.repeat(evidence.seen, each)
     energy, _, _ = outline_equations(
-        *(evidence.tree, evidence.view, body, *poses, evidence.shifts[frames], evidence.soft[MIDDLE][frames]),
-        *(evidence.seen[frames], tau, PIXEL_STEP, False),
+        *(evidence.tree, evidence.view, body, *poses, shifts, evidence.soft[MIDDLE]), *(seen, tau, PIXEL_STEP, False)
     )
     return np.asarray(evidence.outline_factor(tau) * energy)

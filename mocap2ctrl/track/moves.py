@@ -150,7 +150,7 @@ def improved(
     known: dict[Part, Fitted] | None = None,
     levels: tuple[Level, ...] = SETTLE,
 ) -> Fitted | None:
-    """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays.
+    """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays, or there are none.
 
     Args:
         evidence: of all frames.
@@ -172,8 +172,9 @@ def improved(
     at = levels[-1][:2]
     energies = executor.map(lambda span: energy_of(evidence.window(*span), fit.path.part(*span), fit.body, *at), spans)
     before = dict(zip(spans, energies, strict=True))
-    gain, part = max(((before[p.begin, p.end] - found[p].energy, p) for p in parts), key=lambda result: result[0])
-    if not gain > LEAST_GAIN:
+    gains = [(before[p.begin, p.end] - found[p].energy, p) for p in parts]
+    gain, part = max(gains, key=lambda result: result[0], default=(0.0, None))
+    if part is None or not gain > LEAST_GAIN:
         return None
     path = joined(fit.path.part(0, part.begin), found[part].path, fit.path.part(part.end, fit.path.frames))
     return Fitted(path, fit.body, fit.energy - gain, fit.parts)

@@ -16,10 +16,10 @@ from mocap2ctrl.prior.pca import PosePrior
 from mocap2ctrl.track.beam import distinct, grow, settle
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
-from mocap2ctrl.track.descent import FINE, Fitted, descend
+from mocap2ctrl.track.descent import FINE, Fitted, Level, descend
 from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.limbs import SETTLED_LIMBS, limb_moves
-from mocap2ctrl.track.moves import Part, crossing_moves, improved, random_move, splices
+from mocap2ctrl.track.moves import SETTLE, Move, Part, crossing_moves, improved, random_move, splices
 from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
@@ -285,46 +285,50 @@ class _Search:
         return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
-        """`fit` with beginnings and ends of the other hypotheses, as long as that pays."""
-        known: dict[Part, Fitted] = {}
-        for number in range(self._config.splices):
-            self._tell(0.74 + 0.07 * number / self._config.splices, "splicing hypotheses")
-            better = improved(self._evidence, fit, splices(fit.path, others), self._executor, known)
-            if better is None:
-                break
-            fit = better
-        return fit
+        """`fit` with beginnings and ends of the other hypotheses."""
+        told = (self._config.splices, 0.74, 0.07, "splicing hypotheses")
+        return self._moved(fit, lambda best: splices(best.path, others), *told)
 
     def _uncrossed(self, fit: Fitted) -> Fitted:
-        """`fit` with limbs exchanged from crossing to crossing as long as that pays."""
-        config = self._config
+        """`fit` with limbs exchanged from crossing to crossing."""
+
+        def moves(best: Fitted) -> list[Move]:
+            return crossing_moves(self._evidence, best.path, best.body, self._sides, self._ends)
+
+        return self._moved(fit, moves, self._config.crossings, 0.81, 0.07, "left and right")
+
+    def _found(self, fit: Fitted) -> Fitted:
+        """`fit` with limbs found anew where it covers the outline worst."""
+        poses = self._prior.exemplars[:, 3:]
+
+        def moves(best: Fitted) -> list[Move]:
+            return limb_moves(self._evidence, best, poses, self._sides)
+
+        found = self._moved(fit, moves, self._config.searches, 0.95, 0.03, "lost limbs", SETTLED_LIMBS)
+        if found is fit:
+            return fit
+        last = descend(self._evidence, found.path, found.body, FINE[2:], fit_body=True)
+        return min([fit, last], key=lambda f: f.energy)
+
+    def _moved(
+        self,
+        fit: Fitted,
+        moves: Callable[[Fitted], Sequence[Move]],
+        rounds: int,
+        begun: float,
+        share: float,
+        what: str,
+        levels: tuple[Level, ...] = SETTLE,
+    ) -> Fitted:
+        """`fit` after the best of its `moves` in each of some rounds, as long as that pays; they are that share of all work."""
         known: dict[Part, Fitted] = {}
-        for number in range(config.crossings):
-            self._tell(0.81 + 0.07 * number / config.crossings, "left and right")
-            moves = crossing_moves(self._evidence, fit.path, fit.body, self._sides, self._ends)
-            better = improved(self._evidence, fit, moves, self._executor, known)
+        for number in range(rounds):
+            self._tell(begun + share * number / rounds, what)
+            better = improved(self._evidence, fit, moves(fit), self._executor, known, levels)
             if better is None:
                 break
             fit = better
         return fit
-
-    def _found(self, fit: Fitted) -> Fitted:
-        """`fit` with limbs found anew where it covers the outline worst, as long as that pays."""
-        config, poses = self._config, self._prior.exemplars[:, 3:]
-        known: dict[Part, Fitted] = {}
-        found = fit
-        for number in range(config.searches):
-            self._tell(0.95 + 0.03 * number / config.searches, "lost limbs")
-            moves = limb_moves(self._evidence, found, poses, self._sides)
-            better = improved(self._evidence, found, moves, self._executor, known, SETTLED_LIMBS) if moves else None
-            if better is None:
-                break
-            found = better
-        if found is fit:
-            return fit
-        return min(
-            [fit, descend(self._evidence, found.path, found.body, FINE[2:], fit_body=True)], key=lambda f: f.energy
-        )
 
     def with_best_prior(self, fit: Fitted, priors: Sequence[PosePrior]) -> tuple[Fitted, PosePrior]:
         """`fit`, descended under each of `priors`, where it is most likely, and that prior.
