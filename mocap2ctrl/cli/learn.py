@@ -203,10 +203,7 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     hardening = replace(config.hardening, **{k: v for k, v in harder.items() if v is not None})
     if guided.iterations == 0 and not (options.relearn and hardening.iterations):
         raise ConfigError("--iterations 0: nothing would be learned; it is for --relearn with --hardening 1 or more")
-    trials = replace(config.trials, push_s=hardening.push_s)
-    return replace(
-        config, guided=guided, hardening=hardening.again() if guided.iterations == 0 else hardening, trials=trials
-    )
+    return replace(config, guided=guided).hardened_by(hardening)
 
 
 def _unlearned(path: Path) -> ConfigError:

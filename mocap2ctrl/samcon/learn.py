@@ -44,6 +44,11 @@ class LearnConfig:
     seed: int = 1
     relearn: bool = False
 
+    def hardened_by(self, hardening: HardeningConfig) -> LearnConfig:
+        """With that hardening, and tests by pushes as long as its; of what is hardened alone, for it was hardened before."""
+        again = hardening.again() if self.guided.iterations == 0 else hardening
+        return replace(self, hardening=again, trials=replace(self.trials, push_s=hardening.push_s))
+
 
 class Opening(Protocol):
     """Makes the fragments feasible whose feedback is to be learned."""

@@ -19,7 +19,7 @@ from mocap2ctrl.evaluation.metrics import evaluate_replay, judged_seconds
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.simulation.choose import has_bullet
-from mocap2ctrl.simulation.engine import Engine
+from mocap2ctrl.simulation.engine import Contacts, Engine
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 CASE = CASES["walk"]
@@ -69,8 +69,8 @@ def worlds() -> Mapping[str, Callable[[Character], Engine]]:
         "MuJoCo, step 1/240 s": lambda character: MujocoEngine(character, time_step_s=1 / 240),
         "MuJoCo, friction 0.8": lambda character: MujocoEngine(replace(character, friction=0.8)),
         "MuJoCo, friction 1.2": lambda character: MujocoEngine(replace(character, friction=1.2)),
-        "MuJoCo, softer contacts (0.03 s)": lambda character: soft_mujoco(character, time_constant_s=0.03),
-        "MuJoCo, harder contacts (0.99)": lambda character: soft_mujoco(character, impedance=0.99),
+        "MuJoCo, softer contacts (0.03 s)": lambda character: other_contacts(character, "soft"),
+        "MuJoCo, harder contacts (0.99)": lambda character: other_contacts(character, "hard"),
     }
     if has_bullet():
         for softness, erp in ((1e-6, 0.2), (1e-4, 0.2), (2e-4, 0.3), (8e-4, 0.5)):
@@ -78,15 +78,10 @@ def worlds() -> Mapping[str, Callable[[Character], Engine]]:
     return made
 
 
-def soft_mujoco(
-    character: Character, *, time_constant_s: float | None = None, impedance: float | None = None
-) -> MujocoEngine:
-    """MuJoCo with other contacts."""
+def other_contacts(character: Character, kind: Contacts) -> MujocoEngine:
+    """MuJoCo with softer or harder contacts."""
     engine = MujocoEngine(character)
-    if time_constant_s is not None:
-        engine.model.pair_solref[:, 0] = time_constant_s
-    if impedance is not None:
-        engine.model.pair_solimp[:, :2] = impedance
+    engine.set_contacts(kind)
     return engine
 
 

@@ -109,7 +109,7 @@ PUSHES_NOTE = (
     "walk (2012, section 6.1): front 210, rear 294, right 273, left 294 N; with 75 % of the torques 42, 67, 33, 42 N. Hardened:\n"
     "gone on with by `learn --relearn --iterations 0 --hardening 8 --push-for 0.4`."
 )
-HARD = HardeningConfig(iterations=8, push_s=0.4).again()
+HARD = HardeningConfig(iterations=8, push_s=0.4)
 
 
 def pushes(options: argparse.Namespace) -> Iterator[Row]:
@@ -119,9 +119,7 @@ def pushes(options: argparse.Namespace) -> Iterator[Row]:
     threads = options.workers or os.cpu_count() or 1
     for name in options.clips or CASES:
         for seed in options.seeds:
-            output = _output(name, seed, options.quick)
-            if not output.is_file() or output.with_suffix(".learning").is_dir():
-                _learned(name, CASES[name], seed, threads, options.quick)
+            output = _learned_before(name, seed, threads, options.quick)
             graph = read_graph(output)
             yield from _pushed(name, graph, seed, threads)
             hard = replace(HARD, iterations=1, updates=5) if options.quick else HARD
@@ -142,9 +140,8 @@ def _hardened(
     graph: ControlGraph, output: Path, hardening: HardeningConfig, seed: int, threads: int
 ) -> tuple[ControlGraph, float]:
     """A learned graph that is hardened further, and the processor seconds of that; 0 if it was done before."""
-    config = LearnConfig(seed=seed, relearn=True, hardening=hardening)
-    trials = replace(config.trials, push_s=hardening.push_s)
-    config = replace(config, guided=replace(config.guided, iterations=0), trials=trials)
+    config = LearnConfig(seed=seed, relearn=True)
+    config = replace(config, guided=replace(config.guided, iterations=0)).hardened_by(hardening)
     return learned_once(lambda: graph, output, config, threads)
 
 
@@ -193,11 +190,16 @@ def _begun(name: str, case: Case, seed: int, threads: int, quick: bool, phase_re
         character = load_character()
         clip = load_motion(case.clip, character).clip
         return motion_graph(clip, character, skill=name, gains=case.gains, phase_reset=phase_reset)[0]
-    first = name.partition("-")[0]
-    output = _output(first, seed, quick)
+    usual = read_graph(_learned_before(name.partition("-")[0], seed, threads, quick))
+    return retargeted(usual, load_character(height_m=case.height_m))
+
+
+def _learned_before(name: str, seed: int, threads: int, quick: bool) -> Path:
+    """The file of what the table of learning has learned to its end, which is done first if it is not there."""
+    output = _output(name, seed, quick)
     if not output.is_file() or output.with_suffix(".learning").is_dir():
-        _learned(first, CASES[first], seed, threads, quick)
-    return retargeted(read_graph(output), load_character(height_m=case.height_m))
+        _learned(name, CASES[name], seed, threads, quick)
+    return output
 
 
 def _settings(changes: Sequence[str]) -> tuple[bool, int | None]:
