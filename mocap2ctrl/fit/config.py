@@ -48,6 +48,8 @@ class FitConfig:
         starts: optimisations with different seeds when a state is added; the best is kept.
         free_states: how many of the last states a stage optimises; one more in stages in which the reference flies.
         try_without: also re-optimise each stage without a new state, once, and keep the smaller structure if it is as good.
+        astray_cm: root mean square distance of the markers from the reference's, over the last two stages' time, above which the
+            controller is astray: the next stage also opens two states more, in place of the trial without a new state.
         first_sigma: step size of the first generation, in units of the spreads.
         spreads: of the first generation.
         weights: lambda of Eq. (8).
@@ -70,6 +72,7 @@ class FitConfig:
     starts: int = 2
     free_states: int = 2
     try_without: bool = True
+    astray_cm: float = 5.0
     first_sigma: float = 0.5
     spreads: Spreads = field(default_factory=Spreads)
     weights: Weights = field(default_factory=Weights)
@@ -91,6 +94,7 @@ class FitConfig:
             ("descents", "0 or more", self.descents >= 0),
             ("starts", "1 or more", self.starts >= 1),
             ("free_states", "1 or more", self.free_states >= 1),
+            ("astray_cm", "0 or more", self.astray_cm >= 0),
             ("first_sigma", "more than 0", self.first_sigma > 0),
             ("stability_s", "0 to 5 s", 0 <= self.stability_s <= 5),
             ("sweeps", "0 or more", self.sweeps >= 0),

@@ -22,6 +22,12 @@ GuessState = Callable[[str, float, float, ControlState | None], ControlState]
 WAIT_S = 0.2
 """How long past its time a state waits for the contact that ends it."""
 
+OPENED_AGAIN = 2
+"""States that are opened again, beside those that a stage optimises, where the controller is astray."""
+
+AGAIN = 2**29
+"""In the seed of a last descent, where those of a stage's searches have the number of the start."""
+
 
 @dataclass(frozen=True, eq=False)
 class Stage:
@@ -70,7 +76,9 @@ class Growth:
 def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterator[Stage]:
     """Yields the controller after each stage; the last is the result.
 
-    Where some steps end on contacts the structure is given, and no stage is tried without a new state.
+    Where some steps end on contacts the structure is given, and no stage is tried without a new state. After a stage that went
+    astray one search more opens `OPENED_AGAIN` states more, and none goes without a new one: what leads astray was frozen before
+    it was seen to. That is ours.
     """
     config, guess = growth.config, growth.guess
     evaluator = pool.evaluator
@@ -79,19 +87,65 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
     controller = Controller((first,), growth.start, growth.heading, evaluator.prior.name)
     cost = np.inf
     try_without = config.try_without and not any(step.contact for step in steps)
+    lost = False
+
+    def tell(generation: Generation) -> None:
+        growth.on_generation(replace(generation, stages=len(steps)))
+
     for index, (end, _) in enumerate(steps):
         window = end + (growth.stability_frames if index == len(steps) - 1 else 0)
         label = f"{end / fps:.2f} s"
         proposal = controller if index == 0 else with_new_state(controller, guess, steps[: index + 1], fps)
         problems = [last_states_problem(evaluator, proposal, window, config, label)] * config.starts
-        if index > 0 and try_without:
+        if lost:
+            wider = replace(config, free_states=config.free_states + OPENED_AGAIN)
+            problems.append(last_states_problem(evaluator, proposal, window, wider, label))
+        elif index > 0 and try_without:
             problems.append(last_states_problem(evaluator, controller, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
-        results = search(pool, problems, rngs, config, lambda g: growth.on_generation(replace(g, stages=len(steps))))
+        results = search(pool, problems, rngs, config, tell)
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
+        lost = astray(evaluator, controller, steps[index - 2].end_frame if index > 1 else 0, end, config)
+        if lost and index == len(steps) - 1:
+            controller, cost = _opened_again(pool, controller, cost, window, index, config, tell)
         added = index > 0 and len(controller.states) > previous
         yield Stage(index, len(steps), end / fps, controller, cost, added)
+
+
+def astray(evaluator: Evaluator, controller: Controller, first_frame: int, end_frame: int, config: FitConfig) -> bool:
+    """Whether the markers are farther than `astray_cm` from the reference's between two frames, in the root mean square.
+
+    Where neither markers nor descents count, as in the paper's growth from silhouettes, nobody is astray.
+    """
+    if config.descents == 0 or config.weights.markers == 0.0:
+        return False
+    squared = [
+        float(evaluator.objective.marker_distances(rollouts, first_frame, end_frame).mean())
+        for rollouts in evaluator.rollouts(controller, end_frame)
+    ]
+    return bool(evaluator.weights @ squared / evaluator.weights.sum() > config.astray_cm**2)
+
+
+def _opened_again(
+    pool: EvaluationPool,
+    controller: Controller,
+    cost: float,
+    window: int,
+    index: int,
+    config: FitConfig,
+    on_generation: Callable[[Generation], None],
+) -> tuple[Controller, float]:
+    """A controller and its E after its last states, `OPENED_AGAIN` more than a stage's, have descended together; the better one."""
+    evaluator, states = pool.evaluator, len(controller.states)
+    opened = config.free_states + OPENED_AGAIN
+    free = tuple(range(max(states - opened, 0), states))
+    label = f"states {free[0] + 1} to {states} again"
+    problem = states_problem(evaluator, controller, free, window, config.spreads, label)
+    rng, begin = np.random.default_rng([config.seed, index, AGAIN]), np.zeros(len(evaluator.spec(problem)))
+    (found,) = descend(pool, [problem], [begin], [rng], config.descents, on_generation)
+    again = window_cost(evaluator, found.controller, window)
+    return (found.controller, again) if again < cost else (controller, cost)
 
 
 def search(

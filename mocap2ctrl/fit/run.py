@@ -231,7 +231,7 @@ class _Watch:
         self._seen = seen is not None
         evidence = {"silhouette": self._seen, "keypoints": seen is not None and seen.keypoints is not None}
         self._silent = {name for name, there in evidence.items() if not there}
-        self._finished, self._stages, self._states, self._logged = 0, 1, 1, 0.0
+        self._finished, self._stages, self._states, self._logged, self._done = 0, 1, 1, 0.0, 0.0
 
     def generation(self, g: Generation) -> None:
         now = time.perf_counter()
@@ -248,10 +248,11 @@ class _Watch:
                 terms={name: value for name, value in g.terms.items() if name not in self._silent},
             )
         self._stages = max(self._stages, g.stages)
-        within = (self._finished + g.generation / g.generations) / self._stages
+        # What is searched again within a stage is not announced before: what is done stays done.
+        self._done = max(self._done, min((self._finished + g.generation / g.generations) / self._stages, 1.0))
         self._tell(
             FitProgress(
-                fraction=min(within, 1.0),
+                fraction=self._done,
                 stage=self._finished + 1,
                 stages=self._stages,
                 cost=g.cost,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,20 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.closed_loop import Rollouts, start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
 from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.fit.batch import BatchResult
 from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
-from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget
-from mocap2ctrl.fit.incremental import WAIT_S, last_states_problem, window_cost, with_new_state
+from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget, growth_weights
+from mocap2ctrl.fit.incremental import (
+    WAIT_S,
+    astray,
+    grow,
+    last_states_problem,
+    search,
+    window_cost,
+    with_new_state,
+)
+from mocap2ctrl.fit.methods import growth_of
+from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Elsewhere, Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, even_steps
@@ -94,9 +106,12 @@ def test_the_seed_alone_decides(tmp_path: Path, character: Character) -> None:
     assert files["a"] != files["c"]
 
 
-def test_progress_never_goes_back_and_ends_at_one(tmp_path: Path, character: Character) -> None:
+@pytest.mark.parametrize("settings", [{}, {"astray_cm": 0.0, "free_states": 1}])
+def test_progress_never_goes_back_and_ends_at_one(
+    tmp_path: Path, character: Character, settings: dict[str, Any]
+) -> None:
     seen: list[FitProgress] = []
-    outcome = fit_capture(tiny_capture(tmp_path / "walk", character), 1, False, seen.append)
+    outcome = fit_capture(tiny_capture(tmp_path / "walk", character, **settings), 1, False, seen.append)
     assert [p.fraction for p in seen] == sorted(p.fraction for p in seen)
     assert [p.evaluations for p in seen] == sorted(p.evaluations for p in seen)
     assert seen[-1].fraction == pytest.approx(1.0)
@@ -200,6 +215,44 @@ def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_doe
     assert whole.free == (0, 1)
     assert whole.free_start
     assert whole.first_frame == 0
+
+
+def test_after_a_stage_that_went_astray_one_search_opens_two_states_more(
+    tmp_path: Path, character: Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[list[tuple[int, ...]]] = []
+
+    def watched(pool: EvaluationPool, problems: Sequence[Problem], *rest: Any) -> list[BatchResult]:
+        searched.append([problem.free for problem in problems])
+        return search(pool, problems, *rest)
+
+    monkeypatch.setattr(sys.modules[grow.__module__], "search", watched)
+    ends: dict[float, float] = {}
+    for astray_cm in (0.0, 1000.0):
+        searched.clear()
+        capture = tiny_capture(tmp_path / str(astray_cm), character, seconds=0.8, astray_cm=astray_cm)
+        labels: list[str] = []
+        growth = growth_of(capture, lambda generation, said=labels: said.append(generation.label))  # type: ignore[misc]
+        with EvaluationPool(tiny_setup(capture), 1) as pool:
+            steps = even_steps(len(pool.evaluator.objective.target), 30.0, 0.2)
+            *_, last = grow(pool, steps, growth)
+        ends[astray_cm] = last.cost
+        normal = [[(0,)], [(0, 1)], [(1, 2)], [(2, 3)]]
+        wide = [[], [(0, 1)], [(0, 1, 2)], [(0, 1, 2, 3)]]
+        assert searched == ([a + b for a, b in zip(normal, wide, strict=True)] if astray_cm == 0.0 else normal)
+        assert ("states 1 to 4 again" in labels) == (astray_cm == 0.0)
+    assert ends[0.0] < ends[1000.0]
+
+
+def test_a_stage_is_astray_by_its_last_two_states(evaluator: Evaluator, chain: Controller) -> None:
+    objective = evaluator.objective
+    squared = objective.marker_distances(next(evaluator.rollouts(chain, 12)), 6, 12).mean()
+    config = FitConfig()
+    for share, far in ((0.99, True), (1.01, False)):
+        strict = replace(config, astray_cm=share * float(np.sqrt(squared)))
+        assert astray(evaluator, chain, 6, 12, strict) is far
+    assert not astray(evaluator, chain, 6, 12, replace(config, astray_cm=0.0, descents=0))
+    assert not astray(evaluator, chain, 6, 12, replace(config, astray_cm=0.0, weights=growth_weights()))
 
 
 def test_where_the_reference_flies_one_more_state_is_free(evaluator: Evaluator, chain: Controller) -> None:
