@@ -11,6 +11,7 @@
     python tools/benchmark.py travel                        who travels, who stays, and how fast belts run
     python tools/benchmark.py motion                        motion files as the body performs them: error, feet, time
     python tools/benchmark.py accuracy --seeds 1 2 3        fits to motion capture: joint error, falls, effort
+    python tools/benchmark.py terms --quick --clips jump    the same fit without this or that term, prior or bound
     python tools/benchmark.py physics                       speed of the closed loop and of PD fragments
     python tools/benchmark.py fit --seeds 1 2 3             what the fit of a walk costs: time and memory
     python tools/benchmark.py scaling                       what a second worker is worth
@@ -55,6 +56,7 @@ from benchmarks import (
     retargeting,
     rising,
     silhouettes,
+    terms,
     tracks,
     travel,
     videos,
@@ -81,6 +83,7 @@ TABLES = {
     ),
     "motion": Table(retargeting.motion, ("file",), clips=retargeting.CLIPS, note=retargeting.NOTE),
     "accuracy": Table(motions.accuracy, ("",), across=True, clips=tuple(motions.CASES), note=motions.NOTE),
+    "terms": Table(terms.terms, ("fit",), clips=terms.CLIPS, note=terms.NOTE),
     "physics": Table(physics.physics, note=physics.NOTE),
     "fit": Table(fits.fit, note=fits.FIT_NOTE),
     "scaling": Table(fits.scaling, note=fits.SCALING_NOTE),
@@ -149,7 +152,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--set",
         nargs="+",
         metavar="NAME=VALUE",
-        help="other settings of the fits of accuracy, carry, places, push, video and weizmann: descents=0; of learning: "
+        help="other settings of the fits of accuracy, carry, places, push, terms, video and weizmann: descents=0; of learning: "
         "phase_reset=yes, hardening=0",
     )
     parser.add_argument("--torque-limit", type=float, default=1.0, help="factor on the torque bounds of fits")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mocap2ctrl.errors import EngineError
+from mocap2ctrl.evaluation.replay import Replay
+from mocap2ctrl.fit.config import budget
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.video.calibration.ground_view import GroundView
@@ -17,7 +20,7 @@ from mocap2ctrl.video.calibration.ground_view import GroundView
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import benchmark
-from benchmarks import cameras, fits, rows
+from benchmarks import cameras, fits, rows, terms
 from benchmarks.motions import Case
 from benchmarks.rows import FALLS, Row, cell, print_table
 from benchmarks.weizmann import SEQUENCES
@@ -50,6 +53,27 @@ def test_rows_of_several_runs_become_one_table(tmp_path: Path, capsys: pytest.Ca
         files[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert benchmark.main(["video", "--table-of", *map(str, files)]) == 0
     assert "|  | walk | jump |\n| --- | --- | --- |\n| joint error, cm | 6 (7) | 5 |\n" in capsys.readouterr().out
+
+
+def test_terms_are_left_out_one_at_a_time() -> None:
+    default = budget("quick")
+    left = {what: change.config(default) for what, change in terms.CHANGES.items()}
+    assert left[terms.AS_IT_IS] == default
+    assert left["no contact term"] == replace(default, weights=replace(default.weights, contact=0.0))
+    assert left["no stability term"].weights.stability == left["no momentum term (ours)"].weights.velocity == 0.0
+    assert left["no descent, four times the generations"].descents == 0
+    arguments = [dict(change.fit("walk")) for change in terms.CHANGES.values()]
+    assert [a for a in arguments if a] == [{"prior": "all-but-walk"}, {"torque_scale": terms.UNBOUND}]
+
+
+def test_contact_changes_count_beyond_one_in_each_state() -> None:
+    contacts = np.array(
+        [[1, 1], [0, 1], [1, 1], [0, 1], [0, 1], [0, 0], [1, 0]], bool
+    )  # 3 in the first state, 1 and 1 after it
+    state = np.array([0, 0, 0, 0, 1, 1, 2])
+    empty = np.zeros(0)
+    replay = Replay(None, empty, empty, empty, contacts, state, empty, 2, False)  # type: ignore[arg-type]
+    assert terms.extra_contact_changes(replay) == 2
 
 
 def test_clips_of_another_table_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
