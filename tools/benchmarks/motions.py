@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,18 +75,23 @@ def accuracy(options: argparse.Namespace) -> Iterator[Row]:
                 yield from fit_rows(case, replace(config, seed=seed), options)
 
 
-def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> Iterator[Row]:
-    """The rows of one fit."""
+def fitted(case: Case, config: api.FitConfig, options: argparse.Namespace, **arguments: Any) -> api.FitResult:
+    """A case's fit, whose folder is gone; `arguments` of `api.fit` come before the benchmark's own."""
     with tempfile.TemporaryDirectory() as folder:
-        result = api.fit(
+        return api.fit(
             case.motion,
             Path(folder) / case.name,
             config=config,
             cycles=case.cycles,
             time_range=case.time_range,
             workers=options.workers,
-            torque_scale=options.torque_limit,
+            **{"torque_scale": options.torque_limit, **arguments},
         )
+
+
+def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> Iterator[Row]:
+    """The rows of one fit."""
+    result = fitted(case, config, options)
     controller = result.capture.finished_controller()
     evaluation, outcome, torques = result.evaluation, result.outcome, np.abs(result.replay.torques)
     hips = [i for i, n in enumerate(result.capture.character.hinge_names) if "thigh" in n]

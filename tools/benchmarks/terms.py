@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.motions import CASES, Case
+from benchmarks.motions import CASES, Case, fitted
 from benchmarks.rows import FALLS, SPLIT, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
@@ -76,15 +74,7 @@ def terms(options: argparse.Namespace) -> Iterator[Row]:
 def _rows(
     name: str, case: Case, config: FitConfig, arguments: Mapping[str, str | float], options: argparse.Namespace
 ) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder:
-        result = api.fit(
-            case.motion,
-            Path(folder) / case.name,
-            config=config,
-            cycles=case.cycles,
-            workers=options.workers,
-            **{"torque_scale": options.torque_limit, **arguments},  # type: ignore[arg-type]
-        )
+    result = fitted(case, config, options, **arguments)
     capture, torques = result.capture, np.abs(result.replay.torques)
     hips = [i for i, hinge in enumerate(capture.character.hinge_names) if "thigh" in hinge]
     values = {
