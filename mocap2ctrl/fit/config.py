@@ -15,6 +15,9 @@ Table = Spreads | Weights | TrackConfig
 EVOLVING = 4
 """Generations of CMA-ES alone, as a multiple of those before a descent."""
 
+ASTRAY_CM = 5.0
+"""`FitConfig.astray_cm` of videos, if nothing else is said. For motion capture it costs more than it brings."""
+
 METHODS = ("incremental", "batch", "growth")
 
 
@@ -49,7 +52,8 @@ class FitConfig:
         free_states: how many of the last states a stage optimises; one more in stages in which the reference flies.
         try_without: also re-optimise each stage without a new state, once, and keep the smaller structure if it is as good.
         astray_cm: root mean square distance of the markers from the reference's, over the last two stages' time, above which the
-            controller is astray: the next stage also opens two states more, in place of the trial without a new state.
+            controller is astray: the next stage also opens two states more, in place of the trial without a new state. 0 for
+            never; for videos that is `ASTRAY_CM`.
         first_sigma: step size of the first generation, in units of the spreads.
         spreads: of the first generation.
         weights: lambda of Eq. (8).
@@ -72,7 +76,7 @@ class FitConfig:
     starts: int = 2
     free_states: int = 2
     try_without: bool = True
-    astray_cm: float = 5.0
+    astray_cm: float = 0.0
     first_sigma: float = 0.5
     spreads: Spreads = field(default_factory=Spreads)
     weights: Weights = field(default_factory=Weights)

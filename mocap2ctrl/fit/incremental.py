@@ -107,18 +107,15 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
         lost = astray(evaluator, controller, steps[index - 2].end_frame if index > 1 else 0, end, config)
-        if lost and index == len(steps) - 1:
+        if lost and config.descents > 0 and index == len(steps) - 1:
             controller, cost = _opened_again(pool, controller, cost, window, index, config, tell)
         added = index > 0 and len(controller.states) > previous
         yield Stage(index, len(steps), end / fps, controller, cost, added)
 
 
 def astray(evaluator: Evaluator, controller: Controller, first_frame: int, end_frame: int, config: FitConfig) -> bool:
-    """Whether the markers are farther than `astray_cm` from the reference's between two frames, in the root mean square.
-
-    Where neither markers nor descents count, as in the paper's growth from silhouettes, nobody is astray.
-    """
-    if config.descents == 0 or config.weights.markers == 0.0:
+    """Whether the markers are farther than `astray_cm` from the reference's between two frames, in the root mean square."""
+    if config.astray_cm == 0.0:
         return False
     squared = [
         float(evaluator.objective.marker_distances(rollouts, first_frame, end_frame).mean())

@@ -14,7 +14,7 @@ import mocap2ctrl
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CHECKPOINT, TARGET, Capture, load_capture, load_settings, save_begun, save_inputs
-from mocap2ctrl.fit.config import FitConfig, growth_weights, video_weights
+from mocap2ctrl.fit.config import ASTRAY_CM, FitConfig, growth_weights, video_weights
 from mocap2ctrl.fit.differing import other_settings
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.motion.load import ends_standing
@@ -27,7 +27,9 @@ TRACK_STATE = CHECKPOINT / "track.npz"
 
 
 def video_config(config: FitConfig) -> FitConfig:
-    """The settings for a video; weights that are still motion capture's defaults become those of the method."""
+    """The settings for a video: what is still motion capture's default becomes the method's."""
+    if config.method == "incremental" and config.astray_cm == 0.0:
+        config = replace(config, astray_cm=ASTRAY_CM)
     if config.weights != Weights():
         return config
     if config.method == "growth":

@@ -21,7 +21,7 @@ from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, Control
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.batch import BatchResult
 from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
-from mocap2ctrl.fit.config import BUDGETS, FitConfig, budget, growth_weights
+from mocap2ctrl.fit.config import ASTRAY_CM, BUDGETS, FitConfig, budget, growth_weights
 from mocap2ctrl.fit.incremental import (
     WAIT_S,
     astray,
@@ -36,6 +36,7 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Elsewhere, Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, even_steps
+from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.flight import Momentum
@@ -106,7 +107,7 @@ def test_the_seed_alone_decides(tmp_path: Path, character: Character) -> None:
     assert files["a"] != files["c"]
 
 
-@pytest.mark.parametrize("settings", [{}, {"astray_cm": 0.0, "free_states": 1}])
+@pytest.mark.parametrize("settings", [{}, {"astray_cm": 1e-3, "free_states": 1}])
 def test_progress_never_goes_back_and_ends_at_one(
     tmp_path: Path, character: Character, settings: dict[str, Any]
 ) -> None:
@@ -228,7 +229,7 @@ def test_after_a_stage_that_went_astray_one_search_opens_two_states_more(
 
     monkeypatch.setattr(sys.modules[grow.__module__], "search", watched)
     ends: dict[float, float] = {}
-    for astray_cm in (0.0, 1000.0):
+    for astray_cm in (1e-3, 0.0):
         searched.clear()
         capture = tiny_capture(tmp_path / str(astray_cm), character, seconds=0.8, astray_cm=astray_cm)
         labels: list[str] = []
@@ -239,9 +240,9 @@ def test_after_a_stage_that_went_astray_one_search_opens_two_states_more(
         ends[astray_cm] = last.cost
         normal = [[(0,)], [(0, 1)], [(1, 2)], [(2, 3)]]
         wide = [[], [(0, 1)], [(0, 1, 2)], [(0, 1, 2, 3)]]
-        assert searched == ([a + b for a, b in zip(normal, wide, strict=True)] if astray_cm == 0.0 else normal)
-        assert ("states 1 to 4 again" in labels) == (astray_cm == 0.0)
-    assert ends[0.0] < ends[1000.0]
+        assert searched == ([a + b for a, b in zip(normal, wide, strict=True)] if astray_cm > 0.0 else normal)
+        assert ("states 1 to 4 again" in labels) == (astray_cm > 0.0)
+    assert ends[1e-3] < ends[0.0]
 
 
 def test_a_stage_is_astray_by_its_last_two_states(evaluator: Evaluator, chain: Controller) -> None:
@@ -251,8 +252,16 @@ def test_a_stage_is_astray_by_its_last_two_states(evaluator: Evaluator, chain: C
     for share, far in ((0.99, True), (1.01, False)):
         strict = replace(config, astray_cm=share * float(np.sqrt(squared)))
         assert astray(evaluator, chain, 6, 12, strict) is far
-    assert not astray(evaluator, chain, 6, 12, replace(config, astray_cm=0.0, descents=0))
-    assert not astray(evaluator, chain, 6, 12, replace(config, astray_cm=0.0, weights=growth_weights()))
+    assert not astray(evaluator, chain, 6, 12, config)
+
+
+def test_videos_alone_are_told_to_be_astray() -> None:
+    assert FitConfig().astray_cm == 0.0
+    assert (
+        video_config(FitConfig()).astray_cm == video_config(FitConfig(weights=growth_weights())).astray_cm == ASTRAY_CM
+    )
+    assert video_config(FitConfig(astray_cm=7.0)).astray_cm == 7.0
+    assert video_config(FitConfig(method="growth")).astray_cm == 0.0
 
 
 def test_where_the_reference_flies_one_more_state_is_free(evaluator: Evaluator, chain: Controller) -> None:

@@ -49,7 +49,6 @@ CHANGES = {
     "no stability term": without("stability"),
     "no momentum term (ours)": without("velocity"),
     "no descent, four times the generations": Change(FitConfig.evolving),
-    "nothing opened again (ours)": Change(lambda config: replace(config, astray_cm=1e6)),
     "targets under a pose prior": Change(fit=lambda clip: {"prior": f"all-but-{clip}"}),
     "no torque bounds": Change(fit=lambda clip: {"torque_scale": UNBOUND}),
 }
