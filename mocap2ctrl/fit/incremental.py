@@ -88,27 +88,30 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
     cost = np.inf
     try_without = config.try_without and not any(step.contact for step in steps)
     lost = False
-
-    def tell(generation: Generation) -> None:
-        growth.on_generation(replace(generation, stages=len(steps)))
-
+    wider = replace(config, free_states=config.free_states + OPENED_AGAIN)
+    tell = growth.on_generation
+    growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=len(steps))))
     for index, (end, _) in enumerate(steps):
         window = end + (growth.stability_frames if index == len(steps) - 1 else 0)
         label = f"{end / fps:.2f} s"
         proposal = controller if index == 0 else with_new_state(controller, guess, steps[: index + 1], fps)
         problems = [last_states_problem(evaluator, proposal, window, config, label)] * config.starts
         if lost:
-            wider = replace(config, free_states=config.free_states + OPENED_AGAIN)
             problems.append(last_states_problem(evaluator, proposal, window, wider, label))
         elif index > 0 and try_without:
             problems.append(last_states_problem(evaluator, controller, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
-        results = search(pool, problems, rngs, config, tell)
+        results = search(pool, problems, rngs, config, growth.on_generation)
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
         lost = astray(evaluator, controller, steps[index - 2].end_frame if index > 1 else 0, end, config)
-        if lost and config.descents > 0 and index == len(steps) - 1:
-            controller, cost = _opened_again(pool, controller, cost, window, index, config, tell)
+        if lost and index == len(steps) - 1:
+            problem = last_states_problem(evaluator, controller, window, wider, label)
+            problem = replace(problem, label=f"states {problem.free[0] + 1} to {len(controller.states)} again")
+            again = descended(pool, problem, growth, [index, AGAIN])
+            controller, cost = min(
+                (controller, cost), (again, window_cost(evaluator, again, window)), key=lambda c: c[1]
+            )
         added = index > 0 and len(controller.states) > previous
         yield Stage(index, len(steps), end / fps, controller, cost, added)
 
@@ -124,25 +127,15 @@ def astray(evaluator: Evaluator, controller: Controller, first_frame: int, end_f
     return bool(evaluator.weights @ squared / evaluator.weights.sum() > config.astray_cm**2)
 
 
-def _opened_again(
-    pool: EvaluationPool,
-    controller: Controller,
-    cost: float,
-    window: int,
-    index: int,
-    config: FitConfig,
-    on_generation: Callable[[Generation], None],
-) -> tuple[Controller, float]:
-    """A controller and its E after its last states, `OPENED_AGAIN` more than a stage's, have descended together; the better one."""
-    evaluator, states = pool.evaluator, len(controller.states)
-    opened = config.free_states + OPENED_AGAIN
-    free = tuple(range(max(states - opened, 0), states))
-    label = f"states {free[0] + 1} to {states} again"
-    problem = states_problem(evaluator, controller, free, window, config.spreads, label)
-    rng, begin = np.random.default_rng([config.seed, index, AGAIN]), np.zeros(len(evaluator.spec(problem)))
-    (found,) = descend(pool, [problem], [begin], [rng], config.descents, on_generation)
-    again = window_cost(evaluator, found.controller, window)
-    return (found.controller, again) if again < cost else (controller, cost)
+def descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
+    """Where a descent from a problem's own controller arrives."""
+    config = growth.config
+    if config.descents == 0:
+        return problem.controller
+    rng = np.random.default_rng([config.seed, *seeds])
+    start = np.zeros(len(pool.evaluator.spec(problem)))
+    (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
+    return found.controller
 
 
 def search(

@@ -18,10 +18,9 @@ import numpy as np
 
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.fit.batch import descend
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.config import FitConfig
-from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
+from mocap2ctrl.fit.incremental import Growth, Stage, descended, grow, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
 from mocap2ctrl.fit.stabilise import LONG_S, stabilised
@@ -108,7 +107,7 @@ def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
         controller = chain.controller
         for first in range(max(len(controller.states) - OPEN, 0) + 1):
             problem = open_problem(pool, controller, first, growth)
-            controller = _descended(pool, problem, growth, [first, REOPENED + sweep])
+            controller = descended(pool, problem, growth, [first, REOPENED + sweep])
         frames = len(pool.evaluator.objective.target)
         cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
         if not cost < chain.cost:
@@ -156,20 +155,9 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             window = frames - 1 + round(ahead_s * config.fps)
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
-            controller = _descended(pool, problem, growth, [k, CYCLE])
+            controller = descended(pool, problem, growth, [k, CYCLE])
     controller, upright_s = stabilised(pool.evaluator.engine, controller)
     return _Found(controller, window_cost(pool.evaluator, controller, frames - 1), upright_s)
-
-
-def _descended(pool: EvaluationPool, problem: Problem, growth: Growth, seeds: list[int]) -> Controller:
-    """Where a descent from a problem's own controller arrives."""
-    config = growth.config
-    if config.descents == 0:
-        return problem.controller
-    rng = np.random.default_rng([config.seed, *seeds])
-    start = np.zeros(len(pool.evaluator.spec(problem)))
-    (found,) = descend(pool, [problem], [start], [rng], config.descents, growth.on_generation)
-    return found.controller
 
 
 def carried_target(capture: Capture) -> MarkerTarget | None:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_fit import needs_walk, tiny_capture, tiny_setup
 
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import EngineError
-from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.fit.config import budget
+from mocap2ctrl.fit.methods import growth_of
 from mocap2ctrl.geometry.camera import project
 from mocap2ctrl.motion.deepmimic import deepmimic_directory
 from mocap2ctrl.video.calibration.ground_view import GroundView
@@ -66,14 +69,23 @@ def test_terms_are_left_out_one_at_a_time() -> None:
     assert [a for a in arguments if a] == [{"prior": "all-but-walk"}, {"torque_scale": terms.UNBOUND}]
 
 
-def test_contact_changes_count_beyond_one_in_each_state() -> None:
-    contacts = np.array(
-        [[1, 1], [0, 1], [1, 1], [0, 1], [0, 1], [0, 0], [1, 0]], bool
-    )  # 3 in the first state, 1 and 1 after it
-    state = np.array([0, 0, 0, 0, 1, 1, 2])
-    empty = np.zeros(0)
-    replay = Replay(None, empty, empty, empty, contacts, state, empty, 2, False)  # type: ignore[arg-type]
-    assert terms.extra_contact_changes(replay) == 2
+@needs_walk
+def test_contact_changes_are_what_the_term_charges_and_who_ends_standing_is_watched(
+    tmp_path: Path, character: Character
+) -> None:
+    capture = tiny_capture(tmp_path / "walk", character, seconds=0.8)
+    growth = growth_of(capture, lambda generation: None)
+    guessed = replace(capture, controller=Controller((growth.guess("1", 0.0, 0.8, None),), growth.start))
+    evaluator = tiny_setup(guessed).evaluator()
+    frames = len(evaluator.objective.target)
+    rollouts = next(evaluator.rollouts(guessed.finished_controller(), frames - 1))
+    charged = {t.name: t for t in evaluator.objective.terms(rollouts, np.zeros(1), 0, frames - 1)}["contact"]
+    assert terms.extra_contact_changes(guessed) == charged.value[0] > 0
+    assert terms.held_s(guessed) is None
+    standing = replace(guessed, folder=tmp_path / "gone", reference=replace(guessed.reference, ends_standing=True))
+    held = terms.held_s(standing)
+    assert held is not None
+    assert 0.0 <= held < terms.HELD_S
 
 
 def test_clips_of_another_table_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

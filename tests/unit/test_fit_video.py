@@ -17,7 +17,7 @@ from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.fit.capture import CONTROLLER, JOURNAL, TARGET, Capture, load_capture
-from mocap2ctrl.fit.config import FitConfig, budget, growth_weights, video_weights
+from mocap2ctrl.fit.config import ASTRAY_CM, FitConfig, budget, growth_weights, video_weights
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, evaluation_setup, fit_capture
 from mocap2ctrl.fit.video import TRACK_STATE, track_key, tracked_capture, video_capture, video_config
@@ -139,7 +139,9 @@ def test_weights_of_a_video_are_its_method_s_unless_given() -> None:
     assert video_config(budget("default")).weights == video_weights() != video_weights(short=True)
     assert video_config(replace(budget("quick"), method="growth")).weights == growth_weights()
     own = replace(budget("quick"), weights=Weights(silhouette=7.0))
-    assert video_config(own).weights == own.weights
+    assert video_config(own) == replace(own, astray_cm=ASTRAY_CM)
+    own = replace(own, astray_cm=7.0)
+    assert video_config(own) is own
     assert growth_weights().markers == growth_weights().velocity == 0.0
 
 

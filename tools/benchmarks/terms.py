@@ -13,8 +13,8 @@ from benchmarks.rows import FALLS, SPLIT, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
 from mocap2ctrl.evaluation.metrics import fall_time
-from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.run import evaluation_setup
 from mocap2ctrl.motion.clips import resample
 
 CLIPS = ("walk", "jump", "spinkick", "cartwheel", "backflip", "run", "kick")
@@ -53,8 +53,9 @@ CHANGES = {
     "no torque bounds": Change(fit=lambda clip: {"torque_scale": UNBOUND}),
 }
 NOTE = (
-    "One change at a time. Contact changes: of the feet, beyond one in each state. Held: of a clip that ends standing, how long\n"
-    f"it stands on its last state past the end, of {HELD_S:g} s; a dash for the others. The prior has not seen the clip."
+    "One change at a time. Contact changes: of the feet, beyond one in each state, as the term counts them. Held: of a clip that\n"
+    f"ends standing, how long it stands on its last state past the end, of {HELD_S:g} s; a dash for the others. The prior has not\n"
+    "seen the clip."
 )
 
 
@@ -79,7 +80,7 @@ def _rows(
     values = {
         "joint error": (result.evaluation.joint_error_cm, "cm"),
         FALLS: (float(result.evaluation.fell), ""),
-        "contact changes": (float(extra_contact_changes(result.replay)), ""),
+        "contact changes": (extra_contact_changes(capture), ""),
         "held": (held_s(capture), "s"),
         "peak hip torque": (float(torques[:, hips].max()), "N m"),
         "core time": (result.outcome.core_s / 60.0, "min"),
@@ -88,12 +89,11 @@ def _rows(
         yield Row(f"{name}{SPLIT}{what}", capture.engine_name, value, unit, config.seed)
 
 
-def extra_contact_changes(replay: Replay) -> int:
-    """Contact changes of the feet beyond one in each state that was acted in (E_contact of §5), by the replay's frames."""
-    changed = np.any(replay.contacts[1:] != replay.contacts[:-1], axis=1)
-    interval = np.cumsum(np.diff(replay.state) != 0)
-    counts = np.bincount(interval, weights=changed)
-    return int(np.maximum(counts - 1, 0).sum())
+def extra_contact_changes(capture: api.Capture) -> float:
+    """What the contact term charges the controller for, over the clip."""
+    evaluator = evaluation_setup(capture).evaluator()
+    rollouts = next(evaluator.rollouts(capture.finished_controller(), len(evaluator.objective.target) - 1))
+    return float(evaluator.objective.extra_contact_changes(rollouts)[0])
 
 
 def held_s(capture: api.Capture) -> float | None:
