@@ -20,6 +20,7 @@ from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.fit.sharing import Sharing
 from mocap2ctrl.fit.worker import Answer, refuse_other_versions, work
 from mocap2ctrl.objective.target import MarkerTarget
+from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.simulation.worlds import World
 from mocap2ctrl.types import Array
 
@@ -97,6 +98,12 @@ class EvaluationPool:
     def judging_by(self, target: MarkerTarget) -> Iterator[None]:
         """Inside, markers are compared with `target` instead, which has the same frame rate."""
         with self._judging(replace(self._setup, target=target)):
+            yield
+
+    @contextmanager
+    def weighing(self, weights: Weights) -> Iterator[None]:
+        """Inside, the terms of Eq. (8) have these weights instead."""
+        with self._judging(replace(self._setup, weights=weights)):
             yield
 
     @contextmanager

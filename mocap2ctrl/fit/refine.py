@@ -28,6 +28,7 @@ from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, re
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
 from mocap2ctrl.objective.target import MarkerTarget, marker_target
+from mocap2ctrl.objective.terms import Weights
 from mocap2ctrl.simulation.engine import load_threshold_n
 
 NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
@@ -37,8 +38,17 @@ NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no fo
 CYCLE, REOPENED = 2**31, 2**30
 """In the seeds of a cycle's searches, and of sweeps, where those of growth have the number of the start."""
 
-OPEN = 3
-"""States that are open at a time in a sweep: one more than in growth."""
+OPEN = 2
+"""States that are open at a time in a sweep."""
+
+PASSES = 3
+"""So often a sweep goes over the chain."""
+
+AHEAD = (2, 1)
+"""How many states behind those that are open it looks to, in turns."""
+
+MOMENTUM = 0.02
+"""Share of its weight that the velocity has here: growth needs it for what its window does not show, these windows show that."""
 
 AHEAD_S = (0.0, 1.25, 3.75)
 """So far past the clip's end the windows reach in which a cycle is optimised, one after the other."""
@@ -46,7 +56,7 @@ AHEAD_S = (0.0, 1.25, 3.75)
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A controller, its E over the clip, and for how long it stands without pushes, where that was watched, seconds."""
+    """A controller, its E over the clip by `refined_weights`, and for how long it stands without pushes, if watched, seconds."""
 
     controller: Controller
     cost: float
@@ -65,7 +75,7 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
     growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=stages)))
     for last in grow(pool, steps, growth):
         yield replace(last, stages=stages)
-    best, end_s = reopened(pool, _Found(last.controller, last.cost), growth), last.end_s
+    best, end_s = reopened(pool, last.controller, growth), last.end_s
     yield Stage(chain, stages, end_s, best.controller, best.cost, False)
 
     def reached(index: int, told: str = "") -> Stage:
@@ -77,7 +87,7 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
         for grown in grow(pool, moved, growth):
             if grown.index + 1 < grown.stages:
                 yield reached(chain + 1 + grown.index)
-        other = reopened(pool, _Found(grown.controller, grown.cost), growth)
+        other = reopened(pool, grown.controller, growth)
         best, told = _judged(best, other, config, "exits on contact")
     yield reached(2 * chain, told)
     cycle = None if config.robust else cyclic(pool, best, growth, capture)
@@ -97,31 +107,41 @@ def _judged(before: _Found, after: _Found, config: FitConfig, what: str) -> tupl
     )
 
 
-def reopened(pool: EvaluationPool, chain: _Found, growth: Growth) -> _Found:
-    """A chain after so many sweeps as the configuration says; the last of them that was better than the one before.
+def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _Found:
+    """A chain whose states were opened again, `PASSES` times for each sweep that the configuration allows.
 
-    In a sweep `OPEN` states in a row descend together, over the time in which they and the next one act; then the first of them is
-    frozen, and one behind them is opened.
+    From the first to the last, `OPEN` states in a row descend together, over the time in which they and those behind them act; then
+    the first of them is frozen, and one behind them is opened. What lowers E is kept; where neither way of `AHEAD` does, it ends.
     """
-    for sweep in range(growth.config.sweeps):
-        controller = chain.controller
-        for first in range(max(len(controller.states) - OPEN, 0) + 1):
-            problem = open_problem(pool, controller, first, growth)
-            controller = descended(pool, problem, growth, [first, REOPENED + sweep])
-        frames = len(pool.evaluator.objective.target)
-        cost = window_cost(pool.evaluator, controller, frames - 1 + growth.stability_frames)
-        if not cost < chain.cost:
-            break
-        chain = _Found(controller, cost)
-    return chain
+    end = len(pool.evaluator.objective.target) - 1 + growth.stability_frames
+    with pool.weighing(refined_weights(growth.config)):
+        least, idle = window_cost(pool.evaluator, controller, end), 0
+        for number in range(PASSES * growth.config.sweeps):
+            swept = controller
+            for first in range(max(len(controller.states) - OPEN, 0) + 1):
+                problem = open_problem(pool, swept, first, AHEAD[number % len(AHEAD)], growth)
+                swept = descended(pool, problem, growth, [first, REOPENED + number])
+            cost = window_cost(pool.evaluator, swept, end)
+            if cost < least:
+                controller, least, idle = swept, cost, 0
+            else:
+                idle += 1
+            if idle == len(AHEAD):
+                break
+    return _Found(controller, least)
 
 
-def open_problem(pool: EvaluationPool, controller: Controller, first: int, growth: Growth) -> Problem:
-    """Optimise the states from number `first` on, `OPEN` of them, until the state after the next is entered, or to the end."""
+def refined_weights(config: FitConfig) -> Weights:
+    """Lambda of Eq. (8) by which states are opened again, and refinements judged."""
+    return replace(config.weights, velocity=MOMENTUM * config.weights.velocity)
+
+
+def open_problem(pool: EvaluationPool, controller: Controller, first: int, ahead: int, growth: Growth) -> Problem:
+    """Optimise `OPEN` states from number `first` on, until `ahead` states behind them have acted, or to the end."""
     evaluator, states = pool.evaluator, len(controller.states)
     end = len(evaluator.objective.target) - 1
     free = tuple(range(first, min(first + OPEN, states)))
-    behind = first + OPEN + 1
+    behind = first + OPEN + ahead
     if behind < states:
         entered, *_ = state_entry_snapshots(evaluator, controller, behind, end)
         end = min(frame_after(entered, evaluator.stride), end)
@@ -157,7 +177,9 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
             controller = descended(pool, problem, growth, [k, CYCLE])
     controller, upright_s = stabilised(pool.evaluator.engine, controller)
-    return _Found(controller, window_cost(pool.evaluator, controller, frames - 1), upright_s)
+    with pool.weighing(refined_weights(config)):
+        cost = window_cost(pool.evaluator, controller, frames - 1)
+    return _Found(controller, cost, upright_s)
 
 
 def carried_target(capture: Capture) -> MarkerTarget | None:

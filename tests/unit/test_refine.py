@@ -16,10 +16,10 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.fit.config import FitConfig
-from mocap2ctrl.fit.incremental import with_new_state
+from mocap2ctrl.fit.incremental import window_cost, with_new_state
 from mocap2ctrl.fit.methods import growth_of
 from mocap2ctrl.fit.pool import EvaluationPool
-from mocap2ctrl.fit.refine import _Found, contact_steps, cyclic
+from mocap2ctrl.fit.refine import _Found, contact_steps, cyclic, refined_weights, reopened
 from mocap2ctrl.fit.run import fit_capture
 from mocap2ctrl.fit.structure import Step, cycle_states
 from mocap2ctrl.motion.cycles import carried_past
@@ -67,6 +67,27 @@ def test_a_refined_fit_is_the_same_resumed_and_with_two_workers(tmp_path: Path, 
         ):
             assert a.exit == b.exit
             np.testing.assert_array_equal(a.target.angles, b.target.angles)
+
+
+def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Path, character: Character) -> None:
+    capture = tiny_capture(tmp_path / "walk", character, seconds=0.8, refine=True, descents=1, sweeps=1)
+    growth = growth_of(capture, lambda generation: None)
+    chain = Controller((growth.guess("1", 0.0, 0.2, None),), growth.start)
+    steps = [Step(6), Step(12), Step(18), Step(24)]
+    for count in range(2, 5):
+        chain = with_new_state(chain, growth.guess, steps[:count], 30.0)
+    with EvaluationPool(tiny_setup(capture), 1) as pool:
+        before, end = pool.evaluator, 24 + growth.stability_frames
+        found = reopened(pool, chain, growth)
+        assert pool.evaluator is before
+        with pool.weighing(refined_weights(capture.config)):
+            assert found.cost == window_cost(pool.evaluator, found.controller, end)
+            assert found.cost < window_cost(pool.evaluator, chain, end) < window_cost(before, chain, end)
+    changed = [
+        not np.array_equal(a.target.angles, b.target.angles)
+        for a, b in zip(chain.states, found.controller.states, strict=True)
+    ]
+    assert any(changed)
 
 
 def test_a_guessed_walk_is_closed_to_a_cycle_whose_way_in_stays(
