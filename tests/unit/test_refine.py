@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import ConfigError, MotionFileError
 from mocap2ctrl.fit.config import FitConfig
-from mocap2ctrl.fit.incremental import window_cost, with_new_state
+from mocap2ctrl.fit.incremental import Growth, window_cost, with_new_state
 from mocap2ctrl.fit.methods import growth_of
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.refine import _Found, contact_steps, cyclic, refined_weights, reopened
@@ -34,6 +35,14 @@ LANDINGS = {20: "left", 37: "right", 58: "left"}
 def told(folder: Path) -> list[str]:
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     return [line["told"] for line in lines if "told" in line]
+
+
+def guessed(growth: Growth, steps: Sequence[Step]) -> Controller:
+    """A chain along `steps` of guesses alone."""
+    chain = Controller((growth.guess("1", 0.0, steps[0].end_frame / 30.0, None),), growth.start)
+    for count in range(2, len(steps) + 1):
+        chain = with_new_state(chain, growth.guess, steps[:count], 30.0)
+    return chain
 
 
 def test_a_refined_fit_is_never_worse_than_delta_allows_and_says_what_it_did(
@@ -72,10 +81,7 @@ def test_a_refined_fit_is_the_same_resumed_and_with_two_workers(tmp_path: Path, 
 def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Path, character: Character) -> None:
     capture = tiny_capture(tmp_path / "walk", character, seconds=0.8, refine=True, descents=1, sweeps=1)
     growth = growth_of(capture, lambda generation: None)
-    chain = Controller((growth.guess("1", 0.0, 0.2, None),), growth.start)
-    steps = [Step(6), Step(12), Step(18), Step(24)]
-    for count in range(2, 5):
-        chain = with_new_state(chain, growth.guess, steps[:count], 30.0)
+    chain = guessed(growth, [Step(6), Step(12), Step(18), Step(24)])
     with EvaluationPool(tiny_setup(capture), 1) as pool:
         before, end = pool.evaluator, 24 + growth.stability_frames
         found = reopened(pool, chain, growth)
@@ -99,9 +105,7 @@ def test_a_guessed_walk_is_closed_to_a_cycle_whose_way_in_stays(
     capture = replace(capture, reference=reference)
     growth = growth_of(capture, lambda generation: None)
     steps = [Step(f, LANDINGS.get(f, "")) for f in (7, 13, 20, 26, 31, 37, 44, 51, 58, 64, 70, 76)]
-    chain = Controller((growth.guess("1", 0.0, 7 / 30, None),), growth.start)
-    for count in range(2, len(steps) + 1):
-        chain = with_new_state(chain, growth.guess, steps[:count], 30.0)
+    chain = guessed(growth, steps)
     with EvaluationPool(tiny_setup(capture), 1) as pool:
         before = pool.evaluator
         found = cyclic(pool, _Found(chain, np.inf), growth, capture)
@@ -116,10 +120,7 @@ def test_a_guessed_walk_is_closed_to_a_cycle_whose_way_in_stays(
 def test_a_chain_is_moved_to_its_own_touchdowns(tmp_path: Path, character: Character) -> None:
     capture = tiny_capture(tmp_path / "walk", character, seconds=0.8, refine=True)
     growth = growth_of(capture, lambda generation: None)
-    chain = Controller((growth.guess("1", 0.0, 0.2, None),), growth.start)
-    steps = [Step(6), Step(12), Step(18), Step(24)]
-    for count in range(2, 5):
-        chain = with_new_state(chain, growth.guess, steps[:count], 30.0)
+    chain = guessed(growth, [Step(6), Step(12), Step(18), Step(24)])
     with EvaluationPool(tiny_setup(capture), 1) as pool:
         moved = contact_steps(pool, chain, growth)
     assert [step.contact for step in moved].count("left") == 1
