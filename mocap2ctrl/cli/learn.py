@@ -22,7 +22,8 @@ EPILOG = """examples:
   mocap2ctrl learn humanoid3d_walk -o walk.json             a cyclic motion file or clip: one skill, without a fit before
   mocap2ctrl learn spin.bvh --gains stunts -o spin.json     stiffer waist and legs, for flips and kicks
   mocap2ctrl learn walk.json -o better.json --relearn       go on with what is learned
-  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4   bear harder pushes
+  mocap2ctrl learn walk.json -o hard.json --relearn --iterations 0 --hardening 8 --push-for 0.4 --push-sides 714 1000 966
+                                                                bear harder pushes, as a push-test has them
   mocap2ctrl learn walk.json -o tall.json --character tall.toml   the same for another body
 """
 
@@ -54,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0.05, 1.0),
         metavar="S",
         help="how long pushes of hardening, and of the test after each iteration, last, 0.05 to 1 (default: 0.2)",
+    )
+    parser.add_argument(
+        "--push-sides",
+        type=number(0.01, 10_000.0),
+        nargs=3,
+        metavar=("FRONT", "REAR", "SIDES"),
+        help="how hard pushes of hardening from each side are, relative to one another (default: all alike)",
     )
     parser.add_argument(
         "--samples",
@@ -199,7 +207,8 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     wanted = {"iterations": options.iterations, "samples": options.samples, "visits": options.visits}
     guided = replace(config.guided, **{k: v for k, v in wanted.items() if v is not None})
     guided = replace(guided, first_samples=min(guided.first_samples, 2 * guided.samples))
-    harder = {"iterations": options.hardening, "push_s": options.push_for}
+    sides = options.push_sides and tuple(newtons / max(options.push_sides) for newtons in options.push_sides)
+    harder = {"iterations": options.hardening, "push_s": options.push_for, "push_sides": sides}
     hardening = replace(config.hardening, **{k: v for k, v in harder.items() if v is not None})
     if guided.iterations == 0 and not (options.relearn and hardening.iterations):
         raise ConfigError("--iterations 0: nothing would be learned; it is for --relearn with --hardening 1 or more")

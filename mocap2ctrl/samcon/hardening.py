@@ -26,7 +26,7 @@ from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.guided import Iteration
 from mocap2ctrl.samcon.mirrors import mirror_pairs, mirrored_actions, mirrored_policy, mirrored_states
 from mocap2ctrl.samcon.performance import Trials, resisting
-from mocap2ctrl.samcon.pushed_bodies import PUSH_FEATURES, PushedBodies
+from mocap2ctrl.samcon.pushed_bodies import PUSH_FEATURES, PushedBodies, Sides
 from mocap2ctrl.samcon.sampling import Sampler, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
@@ -59,6 +59,7 @@ class HardeningConfig:
         cost: weight of Eq. 20 beside the 1 for standing in the reward of a fragment.
         push_s: how long a push lasts.
         push_n: largest magnitude of the pushes in the first update, newtons.
+        push_sides: shares of it that pushes from front, rear and sides of the body have at most; None: any direction alike.
         fallen: share of the pushes that are to end in a fall; their magnitude is changed accordingly.
     """
 
@@ -76,6 +77,7 @@ class HardeningConfig:
     cost: float = 0.03
     push_s: float = 0.2
     push_n: float = 250.0
+    push_sides: Sides | None = None
     fallen: float = 0.2
 
     def again(self) -> HardeningConfig:
@@ -147,7 +149,9 @@ class Hardening:
     def iterate(self, number: int, progress: Callable[[str, float], None] = lambda what, share: None) -> Iteration:
         """Changes the policies of `graph`, and tests them; `number` of all iterations."""
         config, rng = self.config, np.random.default_rng([self.seed, 2, number])
-        bodies = PushedBodies(self._sampler, self.graph, self._tasks(), config.bodies, self.push_n, rng, config.push_s)
+        bodies = PushedBodies(
+            self._sampler, self.graph, self._tasks(), config.bodies, self.push_n, rng, config.push_s, config.push_sides
+        )
         critic = Critic(len(self._own), config.discount)
         policies = self._policies()
         momentum = np.zeros_like(policies)

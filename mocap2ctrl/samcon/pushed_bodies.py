@@ -18,6 +18,8 @@ from mocap2ctrl.samcon.walks import Step, random_walk
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.types import Array
 
+Sides = tuple[float, float, float]
+"""A number for the front of a body, one for its rear, and one for its left and right."""
 PUSH_FEATURES = 7
 """What is told of a body's push: twice x, y and length, and the time until it begins."""
 CALM_S = 0.6
@@ -51,6 +53,7 @@ class PushedBodies:
         fragment: (N,) number of the fragment that each is to do next, in the graph's order.
         push_s: how long pushes last.
         largest_n: pushes begin every 2 s, and have any direction, and magnitudes of up to this, all alike likely.
+        sides: of pushes from front, rear and sides of the body the share of `largest_n` that they have at most; None: all alike.
         pushes: how many have ended so far.
     """
 
@@ -63,6 +66,7 @@ class PushedBodies:
         largest_n: float,
         rng: np.random.Generator,
         push_s: float,
+        sides: Sides | None = None,
     ) -> None:
         """Bodies at references of `graph`, with `tasks` of all its fragments; all is drawn from `rng`."""
         self._sampler, self._graph, self._rng = sampler, graph, rng
@@ -74,8 +78,8 @@ class PushedBodies:
         self._walks = [self._walk(number) for number in self.fragment]
         self.snapshots = self._starts[self.fragment]
         self.features = sampler.cost.ends(self.snapshots).features
-        self.push_s, self.largest_n, self.pushes = push_s, largest_n, 0
-        self._force = self._drawn(count)
+        self.push_s, self.largest_n, self.sides, self.pushes = push_s, largest_n, sides, 0
+        self._force = self._drawn(self.snapshots)
         self._until_s = rng.uniform(0.0, PUSH_EVERY_S, count)
 
     def _walk(self, begin: int) -> Iterator[Step]:
@@ -84,9 +88,15 @@ class PushedBodies:
         next(walk)
         return walk
 
-    def _drawn(self, count: int) -> Array:
-        """(N, 3) forces, newtons."""
+    def _drawn(self, snapshots: Array) -> Array:
+        """(N, 3) forces on bodies (N, K), newtons."""
+        count = len(snapshots)
         force, way = self._rng.uniform(LEAST, 1.0, count) * self.largest_n, self._rng.uniform(0.0, 2.0 * np.pi, count)
+        if self.sides is not None:
+            front, rear, side = self.sides
+            along = np.cos(way)
+            force *= 1.0 - (1.0 - np.where(along > 0.0, rear, front)) * along**2 - (1.0 - side) * (1.0 - along**2)
+            way = way + rotations.heading(snapshots[:, 4:8])
         return np.stack([force * np.cos(way), force * np.sin(way), np.zeros(count)], axis=1)
 
     def seen_pushes(self) -> Array:
@@ -130,7 +140,7 @@ class PushedBodies:
         """Everyone's next fragment, and the next push of those whose push has ended."""
         over = self._until_s <= 1e-9 - self.push_s
         self.pushes += int(over.sum())
-        self._force[over] = self._drawn(int(over.sum()))
+        self._force[over] = self._drawn(self.snapshots[over])
         self._until_s[over] += PUSH_EVERY_S
         steps = [next(walk) for walk in self._walks]
         self.fragment = np.array([self._number[step.fragment] for step in steps])
@@ -153,5 +163,5 @@ class PushedBodies:
         self.features[down] = self._sampler.cost.ends(self.snapshots[down]).features
         for body in down:
             self._walks[body] = self._walk(self.fragment[body])
-        self._force[down] = self._drawn(len(down))
+        self._force[down] = self._drawn(self.snapshots[down])
         self._until_s[down] = self._rng.uniform(0.0, CALM_S, len(down))

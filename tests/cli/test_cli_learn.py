@@ -263,8 +263,9 @@ def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypa
     words = ("learn", path, "-o", output, "--iterations", 0)
     run(*words).refused("--iterations 0: nothing would be learned")
     run(*words, "--relearn", "--hardening", 0).refused("--iterations 0: nothing would be learned")
-    done = run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4)
+    done = run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4, "--push-sides", 210, 300, 240)
     assert done.code == 0
+    assert seen[-1].hardening.push_sides == (0.7, 1.0, 0.8)
     assert f"{path} stood 90 s under growing pushes when it was learned, which is longer" in done.err
     assert (seen[-1].guided.iterations, seen[-1].hardening.iterations) == (0, 1)
     assert (seen[-1].hardening.push_s, seen[-1].trials.push_s, seen[-1].hardening.divergence) == (0.4, 0.4, 0.05)

@@ -94,6 +94,26 @@ def test_what_is_seen_of_a_push_turns_with_the_body(graph: ControlGraph, charact
         np.testing.assert_allclose(after[:, 4], -before[:, 3], atol=1e-12)
 
 
+def test_pushes_from_each_side_are_as_large_as_told(graph: ControlGraph, character: Character) -> None:
+    with PdRollouts(character) as rollouts:
+        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
+        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        bodies = PushedBodies(sampler, graph, tasks, 4000, 200.0, np.random.default_rng(7), 0.2, (0.5, 1.0, 0.8))
+        bodies.snapshots[:, 4:8] = rotations.yaw(np.full(4000, 2.0))
+        force = bodies._drawn(bodies.snapshots)
+    size, way = np.linalg.norm(force, axis=1), np.arctan2(force[:, 1], force[:, 0]) - 2.0
+    for towards, most in (
+        (0.0, 200.0),
+        (np.pi, 100.0),
+        (0.5 * np.pi, 160.0),
+        (-0.5 * np.pi, 160.0),
+        (0.25 * np.pi, 180.0),
+    ):
+        near = size[np.cos(way - towards) > np.cos(0.15)]
+        assert 0.9 * most < near.max() < 1.06 * most
+        assert near.min() < 0.35 * most
+
+
 @pytest.mark.parametrize("push_s", [0.2, 0.4])
 def test_pushes_last_as_long_as_they_should(graph: ControlGraph, character: Character, push_s: float) -> None:
     with PdRollouts(character) as rollouts:

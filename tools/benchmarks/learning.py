@@ -107,9 +107,10 @@ PUSHES_NOTE = (
     "`mocap2ctrl push-test` of what the table of learning has learned, which is learned first where it is not there: the largest\n"
     "push on the chest of 0.4 s every 4 s for 40 s, at three phases of the cycle, from a side of the body as it faces. Vondrak's\n"
     "walk (2012, section 6.1): front 210, rear 294, right 273, left 294 N; with 75 % of the torques 42, 67, 33, 42 N. Hardened:\n"
-    "gone on with by `learn --relearn --iterations 0 --hardening 8 --push-for 0.4`."
+    "gone on with by `learn --relearn --iterations 0 --hardening 8 --push-for 0.4 --push-sides 714 1000 966`, which are as the\n"
+    "walk's of the paper to one another."
 )
-HARD = HardeningConfig(iterations=8, push_s=0.4)
+HARD = HardeningConfig(iterations=8, push_s=0.4, push_sides=(0.714, 1.0, 0.966))
 
 
 def pushes(options: argparse.Namespace) -> Iterator[Row]:
