@@ -18,6 +18,7 @@ import numpy as np
 
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.fit.batch import Generation
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, descended, grow, window_cost
@@ -114,13 +115,27 @@ def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _F
     the first of them is frozen, and one behind them is opened. What lowers E is kept; where neither way of `AHEAD` does, it ends.
     """
     end = len(pool.evaluator.objective.target) - 1 + growth.stability_frames
+    firsts = range(max(len(controller.states) - OPEN, 0) + 1)
+    passes, begun = PASSES * growth.config.sweeps, 0
+
+    def tell(g: Generation) -> None:
+        growth.on_generation(
+            replace(
+                g,
+                generation=begun * g.generations + g.generation,
+                generations=passes * len(firsts) * g.generations,
+            )
+        )
+
+    told = replace(growth, on_generation=tell)
     with pool.weighing(refined_weights(growth.config)):
         least, idle = window_cost(pool.evaluator, controller, end), 0
-        for number in range(PASSES * growth.config.sweeps):
+        for number in range(passes):
             swept = controller
-            for first in range(max(len(controller.states) - OPEN, 0) + 1):
+            for first in firsts:
                 problem = open_problem(pool, swept, first, AHEAD[number % len(AHEAD)], growth)
-                swept = descended(pool, problem, growth, [first, REOPENED + number])
+                swept = descended(pool, problem, told, [first, REOPENED + number])
+                begun += 1
             cost = window_cost(pool.evaluator, swept, end)
             if cost < least:
                 controller, least, idle = swept, cost, 0

@@ -80,7 +80,8 @@ def test_a_refined_fit_is_the_same_resumed_and_with_two_workers(tmp_path: Path, 
 
 def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Path, character: Character) -> None:
     capture = tiny_capture(tmp_path / "walk", character, seconds=0.8, refine=True, descents=1, sweeps=1)
-    growth = growth_of(capture, lambda generation: None)
+    shares: list[float] = []
+    growth = growth_of(capture, lambda g: shares.append(g.generation / g.generations))
     chain = guessed(growth, [Step(6), Step(12), Step(18), Step(24)])
     with EvaluationPool(tiny_setup(capture), 1) as pool:
         before, end = pool.evaluator, 24 + growth.stability_frames
@@ -89,6 +90,8 @@ def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Pat
         with pool.weighing(refined_weights(capture.config)):
             assert found.cost == window_cost(pool.evaluator, found.controller, end)
             assert found.cost < window_cost(pool.evaluator, chain, end) < window_cost(before, chain, end)
+    assert np.all(np.diff(shares) > 0.0)
+    assert 2 / 3 <= shares[-1] <= 1.0  # it ends early where two passes find nothing
     changed = [
         not np.array_equal(a.target.angles, b.target.angles)
         for a, b in zip(chain.states, found.controller.states, strict=True)
