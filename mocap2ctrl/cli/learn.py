@@ -212,6 +212,8 @@ def _config(options: argparse.Namespace) -> LearnConfig:
     hardening = replace(config.hardening, **{k: v for k, v in harder.items() if v is not None})
     if guided.iterations == 0 and not (options.relearn and hardening.iterations):
         raise ConfigError("--iterations 0: nothing would be learned; it is for --relearn with --hardening 1 or more")
+    if sides and not hardening.iterations:
+        raise ConfigError("--push-sides: --hardening 0 leaves out what it is for; leave out one of the two")
     return replace(config, guided=guided).hardened_by(hardening)
 
 

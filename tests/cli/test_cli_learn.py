@@ -263,6 +263,7 @@ def test_hardening_alone(graph: ControlGraph, run: Run, tmp_path: Path, monkeypa
     words = ("learn", path, "-o", output, "--iterations", 0)
     run(*words).refused("--iterations 0: nothing would be learned")
     run(*words, "--relearn", "--hardening", 0).refused("--iterations 0: nothing would be learned")
+    run(*words[:-2], "--hardening", 0, "--push-sides", 1, 1, 1).refused("--push-sides: --hardening 0 leaves out")
     done = run(*words, "--relearn", "--hardening", 1, "--push-for", 0.4, "--push-sides", 210, 300, 240)
     assert done.code == 0
     assert seen[-1].hardening.push_sides == (0.7, 1.0, 0.8)
