@@ -45,6 +45,13 @@ def guessed(growth: Growth, steps: Sequence[Step]) -> Controller:
     return chain
 
 
+@pytest.fixture
+def one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep goes over the chain once."""
+    monkeypatch.setattr(sys.modules[reopened.__module__], "PASSES", 1)
+
+
+@pytest.mark.usefixtures("one_pass")
 def test_a_refined_fit_is_never_worse_than_delta_allows_and_says_what_it_did(
     tmp_path: Path, character: Character
 ) -> None:
@@ -60,6 +67,7 @@ def test_a_refined_fit_is_never_worse_than_delta_allows_and_says_what_it_did(
     assert ("left" in exits) == ("taken" in contacts)
 
 
+@pytest.mark.usefixtures("one_pass")
 def test_a_refined_fit_is_the_same_resumed_and_with_two_workers(tmp_path: Path, character: Character) -> None:
     settings = {"seconds": 0.8, "generations": 1, "refine": True, "sweeps": 1, "delta": 1e9}
     alone = tiny_fit(tmp_path / "alone", character, **settings)
