@@ -45,6 +45,10 @@ class Generation:
     stages: int = 1
     diverged: int = 0
 
+    def within(self, begun: int, planned: int) -> Generation:
+        """The same as one of `planned` generations, of which `begun` were before its search."""
+        return replace(self, generation=begun + self.generation, generations=planned)
+
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:

@@ -38,7 +38,7 @@ class Stage:
         stages: how many there will be.
         end_s: end of the window, seconds.
         controller: the best so far.
-        cost: its E over the whole window.
+        cost: its E over the whole window; after growth, by the weights of refinement.
         added_state: whether the stage added one.
         told: what became of a refinement, for people; empty for growth.
     """
@@ -148,14 +148,14 @@ def search(
     """CMA-ES for each problem (Algorithm 2), and a descent from where it arrives, which is not the paper's."""
     planned = config.generations + 2 * config.descents
 
-    def tell(generation: Generation, begun: int) -> None:
-        on_generation(replace(generation, generation=begun + generation.generation, generations=planned))
+    def tell(begun: int) -> Callable[[Generation], None]:
+        return lambda generation: on_generation(generation.within(begun, planned))
 
-    evolved = optimise(pool, problems, rngs, config.generations, config.first_sigma, lambda g: tell(g, 0))
+    evolved = optimise(pool, problems, rngs, config.generations, config.first_sigma, tell(0))
     if config.descents == 0:
         return evolved
     arrived = [result.z for result in evolved]
-    return descend(pool, problems, arrived, rngs, config.descents, lambda g: tell(g, config.generations))
+    return descend(pool, problems, arrived, rngs, config.descents, tell(config.generations))
 
 
 def with_new_state(controller: Controller, guess: GuessState, steps: Sequence[Step], fps: float) -> Controller:

@@ -119,13 +119,7 @@ def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _F
     passes, begun = PASSES * growth.config.sweeps, 0
 
     def tell(g: Generation) -> None:
-        growth.on_generation(
-            replace(
-                g,
-                generation=begun * g.generations + g.generation,
-                generations=passes * len(firsts) * g.generations,
-            )
-        )
+        growth.on_generation(g.within(begun * g.generations, passes * len(firsts) * g.generations))
 
     told = replace(growth, on_generation=tell)
     with pool.weighing(refined_weights(growth.config)):

@@ -18,7 +18,7 @@ from mocap2ctrl.samcon.cycle import motion_graph
 from mocap2ctrl.samcon.features import feedback_actions
 from mocap2ctrl.samcon.hardening import natural_gradient
 from mocap2ctrl.samcon.pushed_bodies import PushedBodies
-from mocap2ctrl.samcon.sampling import Sampler
+from mocap2ctrl.samcon.sampling import Sampler, Task
 from mocap2ctrl.samcon.tasks import task_of
 from mocap2ctrl.simulation.engine import PD_TIME_STEP_S
 from mocap2ctrl.simulation.mujoco_fragments import PdRollouts
@@ -59,13 +59,18 @@ def graph(character: Character) -> ControlGraph:
     return motion_graph(load_motion("humanoid3d_walk", character).clip, character, skill="walk", gains="locomotion")[0]
 
 
+def prepared(rollouts: PdRollouts, character: Character, graph: ControlGraph) -> tuple[Sampler, dict[str, Task]]:
+    """What performs a graph's fragments, and the task of each."""
+    sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
+    return sampler, {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+
+
 def test_the_fallen_take_the_states_of_those_who_stand_and_pushes_are_as_told(
     graph: ControlGraph, character: Character
 ):
     """Nobody has feedback here: all fall within seconds, and yet all stand before each fragment."""
     with PdRollouts(character) as rollouts:
-        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
-        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        sampler, tasks = prepared(rollouts, character, graph)
         bodies = PushedBodies(sampler, graph, tasks, 40, 200.0, np.random.default_rng(3), 0.2)
         falls = 0
         for _ in range(25):
@@ -83,8 +88,7 @@ def test_the_fallen_take_the_states_of_those_who_stand_and_pushes_are_as_told(
 
 def test_what_is_seen_of_a_push_turns_with_the_body(graph: ControlGraph, character: Character):
     with PdRollouts(character) as rollouts:
-        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
-        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        sampler, tasks = prepared(rollouts, character, graph)
         bodies = PushedBodies(sampler, graph, tasks, 10, 200.0, np.random.default_rng(4), 0.2)
         before = bodies.seen_pushes()
         quarter = rotations.yaw(np.full(10, 0.5 * np.pi))
@@ -96,8 +100,7 @@ def test_what_is_seen_of_a_push_turns_with_the_body(graph: ControlGraph, charact
 
 def test_pushes_from_each_side_are_as_large_as_told(graph: ControlGraph, character: Character) -> None:
     with PdRollouts(character) as rollouts:
-        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
-        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        sampler, tasks = prepared(rollouts, character, graph)
         bodies = PushedBodies(sampler, graph, tasks, 4000, 200.0, np.random.default_rng(7), 0.2, (0.5, 1.0, 0.8))
         bodies.snapshots[:, 4:8] = rotations.yaw(np.full(4000, 2.0))
         force = bodies._drawn(bodies.snapshots)
@@ -117,8 +120,7 @@ def test_pushes_from_each_side_are_as_large_as_told(graph: ControlGraph, charact
 @pytest.mark.parametrize("push_s", [0.2, 0.4])
 def test_pushes_last_as_long_as_they_should(graph: ControlGraph, character: Character, push_s: float) -> None:
     with PdRollouts(character) as rollouts:
-        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
-        tasks = {name: task_of(f, sampler.cost, sampler.actions, 0.0) for name, f in graph.fragments.items()}
+        sampler, tasks = prepared(rollouts, character, graph)
         bodies = PushedBodies(sampler, graph, tasks, 8, 150.0, np.random.default_rng(6), push_s)
         bodies._until_s[:] = np.linspace(0.1, 1.5, 8)
         parts = []
@@ -142,8 +144,7 @@ def test_a_push_moves_the_body_as_its_impulse_says(graph: ControlGraph, characte
     name = next(iter(graph.fragments))
     high = replace(graph, fragments={name: graph.fragments[name]}, successors={name: (name,)})
     with PdRollouts(character) as rollouts:
-        sampler = Sampler(rollouts, feedback_actions(character), Cost(character))
-        tasks = {name: task_of(high.fragments[name], sampler.cost, sampler.actions, 0.0)}
+        sampler, tasks = prepared(rollouts, character, high)
         bodies = PushedBodies(sampler, high, tasks, 6, 150.0, np.random.default_rng(5), 0.2)
         bodies._until_s[:] = 0.0
         bodies.snapshots[:, 3] += 50.0
