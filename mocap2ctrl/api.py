@@ -157,7 +157,8 @@ def fit(
         up: a motion file's up axis: x, y, z, -x, -y or -z; inferred if not given.
         joint_map: which joint of a motion file is which part of the body: a file as `inspect` writes it, or names by part.
         skeleton: the ASF of an AMC; the one beside it if not given.
-        resume: go on with an interrupted fit in `output`.
+        resume: go on with an interrupted fit in `output`, or, where `config` asks to refine it or to make it robust, with a
+            finished one that was not.
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
         on_progress, on_input: told how the fit goes, and what was understood of the input.

@@ -86,7 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     seen.add_argument("--allow-ground", action="store_true", help="lying, rolling or crawling on the ground is no fall")
     seen.add_argument("--reference", metavar="FILE", help="the true motion, to print errors at the end; see evaluate")
-    parser.add_argument("--resume", action="store_true", help="go on with an interrupted fit")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with an interrupted fit; also, with --refine, --cyclic or --robust, with a finished one without",
+    )
     parser.add_argument(
         "--overwrite",
         action="store_true",

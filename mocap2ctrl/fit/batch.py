@@ -17,7 +17,7 @@ from mocap2ctrl.fit.descent import Descent
 from mocap2ctrl.fit.judgement import TERMS, Judgement, Task
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, decode
-from mocap2ctrl.objective.terms import Objective
+from mocap2ctrl.objective.terms import Objective, Weights
 from mocap2ctrl.types import Array
 
 
@@ -32,6 +32,7 @@ class Generation:
         evaluations: simulations so far in the whole fit.
         cost: E of the best so far, over its window.
         terms: its unweighted terms by name.
+        weights: by which they make up E.
         stages: how many stages the fit has.
         diverged: simulations so far that had to be stopped.
     """
@@ -42,6 +43,7 @@ class Generation:
     evaluations: int
     cost: float
     terms: dict[str, float]
+    weights: Weights
     stages: int = 1
     diverged: int = 0
 
@@ -109,8 +111,11 @@ def _run(
         leader = min(searches, key=lambda search: search.best_after(number).cost)
         cost, _, terms = leader.best_after(number)
         label = leader.problem.label
+        weights = pool.evaluator.objective.weights
         on_generation(
-            Generation(label, number, generations, pool.evaluations, cost, _named(terms), diverged=pool.diverged)
+            Generation(
+                label, number, generations, pool.evaluations, cost, _named(terms), weights, diverged=pool.diverged
+            )
         )
 
     pool.search(searches, generations, settled)

@@ -119,6 +119,15 @@ class FitConfig:
                 if not low <= value < float("inf"):
                     raise ConfigError(f"{table}.{name} is {value!r}; allowed is {allowed}")
 
+    def grown(self) -> FitConfig:
+        """The same without what goes on where growth ends."""
+        return replace(self, refine=False, cyclic=False, robust=False)
+
+    @property
+    def beyond_growth(self) -> tuple[str, ...]:
+        """Names of what goes on where growth ends."""
+        return tuple(name for name in ("refine", "cyclic", "robust") if getattr(self, name))
+
     def evolving(self) -> FitConfig:
         """The same with CMA-ES alone, as in the paper."""
         return replace(self, generations=EVOLVING * self.generations, descents=0)

@@ -13,7 +13,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, mean_terms, states_problem
 from mocap2ctrl.fit.structure import Step
-from mocap2ctrl.objective.terms import total
+from mocap2ctrl.objective.terms import TermValue, total
 from mocap2ctrl.types import SimState
 
 GuessState = Callable[[str, float, float, ControlState | None], ControlState]
@@ -197,11 +197,16 @@ def last_states_problem(
 
 def window_cost(evaluator: Evaluator, controller: Controller, end_frame: int) -> float:
     """E of a controller, simulated from the start over frames 0 to `end_frame`; structures of any size compare."""
+    return float(total(window_terms(evaluator, controller, end_frame))[0])
+
+
+def window_terms(evaluator: Evaluator, controller: Controller, end_frame: int) -> tuple[TermValue, ...]:
+    """The terms of which `window_cost` is the sum; a population of one."""
     found = [
         evaluator.objective.terms(rollouts, np.zeros(1), 0, end_frame)
         for rollouts in evaluator.rollouts(controller, end_frame)
     ]
-    return float(total(mean_terms(found, evaluator.weights))[0])
+    return mean_terms(found, evaluator.weights)
 
 
 def _best(evaluator: Evaluator, results: list[BatchResult], end_frame: int) -> tuple[Controller, float]:

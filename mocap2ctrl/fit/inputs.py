@@ -127,10 +127,17 @@ class Job:
             CaptureError: there cannot.
         """
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
-        if self.resume and (self.folder / REPORT).exists() and load_capture(self.folder).complete:
+        if self.resume and (self.folder / REPORT).exists() and self._ended(load_capture(self.folder)):
             raise CaptureError(
                 f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
             )
+
+    def _ended(self, was: Capture) -> bool:
+        """Whether a capture is finished, and not with growth alone where more is wanted."""
+        if not was.complete or was.controller is None:
+            return False
+        beyond = was.controller.provenance.get("beyond_growth", was.config.beyond_growth)
+        return bool(beyond) or not self.config.beyond_growth
 
     def keep(self, *inputs: object) -> None:
         """Whether files that are to be read, the paths among `inputs`, are safe from `overwrite`, which empties the folder.

@@ -28,6 +28,8 @@ COLUMNS = len(TERMS) + 1
 class Journal:
     """An append-only file of judgements, each record with its length, checksum and search, bound to a fit by a key.
 
+    A fit can go on where another has ended, and begin with all of its judgements: the file is then bound to the new one.
+
     Attributes:
         recorded: how many evaluations it held when it was opened.
     """
@@ -39,16 +41,30 @@ class Journal:
     SIZES = struct.Struct("<III")
     """Of a record: number of the search, evaluations, and steps that follow from them."""
 
-    def __init__(self, path: Path, key: bytes, resume: bool, other: Callable[[], str] | None = None) -> None:
-        """Opens the journal at `path`; without `resume` it begins anew; `other` tells what differs in another fit's.
+    def __init__(
+        self,
+        path: Path,
+        key: bytes,
+        resume: bool,
+        other: Callable[[], str] | None = None,
+        before: bytes | None = None,
+    ) -> None:
+        """Opens the journal at `path`; without `resume` it begins anew.
+
+        Args:
+            path: of the file.
+            key: of the fit.
+            resume: whether to go on with what the file holds.
+            other: tells what differs in another fit's.
+            before: key of a fit where this one goes on.
 
         Raises:
             CaptureError: it was written by a fit of other input or settings, or by a version with another format; or another fit
                 is writing it.
         """
         self._path, self._other = path, other
-        head = self.MAGIC + key.hex().encode() + b"\n"
-        records, end = self._recorded(head) if resume and path.exists() else ([], len(head))
+        head, *others = [self.MAGIC + k.hex().encode() + b"\n" for k in (key, before) if k is not None]
+        records, end = self._recorded(head, *others) if resume and path.exists() else ([], len(head))
         self.recorded = sum(len(judgement) for _, judgement in records)
         self._untold: defaultdict[int, deque[Judgement]] = defaultdict(deque)
         for search, judgement in records:
@@ -59,6 +75,7 @@ class Journal:
             self._file.close()
             raise CaptureError(f"{path.parent.parent}: {IN_USE}")
         if records:
+            self._write(head)
             self._file.truncate(end)
             self._file.seek(end)
         else:
@@ -98,10 +115,10 @@ class Journal:
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
 
-    def _recorded(self, head: bytes) -> tuple[list[tuple[int, Judgement]], int]:
-        """The whole records of the file and where they end; none where a crash cut the head short."""
+    def _recorded(self, head: bytes, *others: bytes) -> tuple[list[tuple[int, Judgement]], int]:
+        """The whole records of a file with one of these heads, and where they end; none where a crash cut the head short."""
         data, folder = self._path.read_bytes(), self._path.parent.parent
-        if data.startswith(head):
+        if data.startswith((head, *others)):
             return self._read(data, len(head))
         magic = self.ANY_MAGIC.match(data)
         if magic is not None and int(magic[1]) != self.FORMAT:

@@ -11,15 +11,16 @@ from mocap2ctrl.control.closed_loop import start_vector
 from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose
 from mocap2ctrl.fit.batch import Generation, optimise
 from mocap2ctrl.fit.capture import Capture
-from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost
+from mocap2ctrl.fit.incremental import Growth, Stage, grow, window_cost, window_terms
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem
-from mocap2ctrl.fit.refine import refine
+from mocap2ctrl.fit.refine import refine, refined_weights
 from mocap2ctrl.fit.robust import hardened
 from mocap2ctrl.fit.structure import even_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import resample, state
+from mocap2ctrl.objective.terms import TermValue
 
 DENSE_FPS = 120.0
 
@@ -51,6 +52,14 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
     held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
     guess = go_on if config.method == "growth" else follow
     return Growth(guess, state(dense, 0), heading, config, held, on_generation)
+
+
+def final_terms(pool: EvaluationPool, capture: Capture, controller: Controller) -> tuple[TermValue, ...]:
+    """The terms of a controller's E over the whole clip, by the weights that the capture's method ends with."""
+    config = capture.config
+    held = growth_of(capture, lambda generation: None).stability_frames
+    with pool.weighing(refined_weights(config) if config.refine else config.weights):
+        return window_terms(pool.evaluator, controller, len(pool.evaluator.objective.target) - 1 + held)
 
 
 def _batch(pool: EvaluationPool, growth: Growth) -> Iterator[Stage]:

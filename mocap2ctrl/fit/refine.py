@@ -57,11 +57,19 @@ AHEAD_S = (0.0, 1.25, 3.75)
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A controller, its E over the clip by `refined_weights`, and for how long it stands without pushes, if watched, seconds."""
+    """A controller, and what is known of it.
+
+    Attributes:
+        controller: itself.
+        cost: its E over the clip by `refined_weights`.
+        upright_s: for how long it stands without pushes, if watched, seconds.
+        way: E before the first pass of its sweeps, and after each.
+    """
 
     controller: Controller
     cost: float
     upright_s: float = np.nan
+    way: tuple[float, ...] = ()
 
 
 def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Capture) -> Iterator[Stage]:
@@ -88,7 +96,7 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
         for grown in grow(pool, moved, growth):
             if grown.index + 1 < grown.stages:
                 yield reached(chain + 1 + grown.index)
-        other = reopened(pool, grown.controller, growth)
+        other = reopened(pool, grown.controller, growth, () if config.cyclic else best.way)
         best, told = _judged(best, other, config, "exits on contact")
     yield reached(2 * chain, told)
     cycle = None if config.robust else cyclic(pool, best, growth, capture)
@@ -108,11 +116,12 @@ def _judged(before: _Found, after: _Found, config: FitConfig, what: str) -> tupl
     )
 
 
-def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _Found:
+def reopened(pool: EvaluationPool, controller: Controller, growth: Growth, rival: tuple[float, ...] = ()) -> _Found:
     """A chain whose states were opened again, `PASSES` times for each sweep that the configuration allows.
 
     From the first to the last, `OPEN` states in a row descend together, over the time in which they and those behind them act; then
-    the first of them is frozen, and one behind them is opened. What lowers E is kept; where neither way of `AHEAD` does, it ends.
+    the first of them is frozen, and one behind them is opened. What lowers E is kept. It ends early where neither way of `AHEAD`
+    lowers it, and where E is not within delta of what it was, after as many passes, on the way of a `rival`.
     """
     end = len(pool.evaluator.objective.target) - 1 + growth.stability_frames
     firsts = range(max(len(controller.states) - OPEN, 0) + 1)
@@ -124,6 +133,7 @@ def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _F
     told = replace(growth, on_generation=tell)
     with pool.weighing(refined_weights(growth.config)):
         least, idle = window_cost(pool.evaluator, controller, end), 0
+        way = [least]
         for number in range(passes):
             swept = controller
             for first in firsts:
@@ -135,9 +145,11 @@ def reopened(pool: EvaluationPool, controller: Controller, growth: Growth) -> _F
                 controller, least, idle = swept, cost, 0
             else:
                 idle += 1
-            if idle == len(AHEAD):
+            way.append(least)
+            behind = rival and least >= (1.0 + growth.config.delta) * rival[: number + 2][-1]
+            if behind or idle == len(AHEAD):
                 break
-    return _Found(controller, least)
+    return _Found(controller, least, way=tuple(way))
 
 
 def refined_weights(config: FitConfig) -> Weights:

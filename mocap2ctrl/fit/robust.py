@@ -103,6 +103,15 @@ def _cheapest(
     i, states = int(np.argmin(costs)), len(options[0].states)
     named = dict(zip(TERMS, terms[i].tolist(), strict=True))
     growth.on_generation(
-        Generation(label, state + 1, states, pool.evaluations, float(costs[i]), named, diverged=pool.diverged)
+        Generation(
+            label,
+            state + 1,
+            states,
+            pool.evaluations,
+            float(costs[i]),
+            named,
+            evaluator.objective.weights,
+            diverged=pool.diverged,
+        )
     )
     return options[i]

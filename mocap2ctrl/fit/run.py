@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -25,11 +25,12 @@ from mocap2ctrl.fit.incremental import Stage
 from mocap2ctrl.fit.interrupt import Interrupts
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
-from mocap2ctrl.fit.methods import stages
+from mocap2ctrl.fit.methods import final_terms, stages
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.objective.target import marker_target, silhouette_target
+from mocap2ctrl.objective.terms import TermValue
 from mocap2ctrl.prior.pca import PosePrior
 
 LOG_EVERY_S = 0.5
@@ -101,7 +102,7 @@ def fit_capture(
     processes on this machine.
 
     Raises:
-        CaptureError: the capture's checkpoint is of another fit.
+        CaptureError: the capture's checkpoint is of another fit; the growth of the same one is none.
         FitError: nobody is left to evaluate; the checkpoint holds what was.
     """
     setup = evaluation_setup(capture)
@@ -110,7 +111,8 @@ def fit_capture(
     told: tuple[str, ...] = ()
     with ExitStack() as stack:
         other = partial(other_settings, capture.folder, capture.config, capture.run)
-        journal = Journal(capture.folder / JOURNAL, _key(capture), resume, other)
+        grown = replace(capture, config=capture.config.grown())
+        journal = Journal(capture.folder / JOURNAL, _key(capture), resume, other, _key(grown))
         stack.enter_context(closing(journal))
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
         log = stack.enter_context(closing(_Log(capture, begun)))
@@ -140,6 +142,8 @@ def fit_capture(
         controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
         finished = replace(capture, controller=controller)
         save_result(finished)
+        if not interrupted:
+            watch.controller(final_terms(pool, capture, controller))
     wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
     return FitOutcome(
         finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s, told
@@ -170,6 +174,7 @@ def provenance(capture: Capture) -> dict[str, Any]:
         **({"also_in": list(capture.also_in)} if capture.also_in else {}),
         "torque_scale": capture.torque_scale,
         "method": capture.config.method,
+        "beyond_growth": list(capture.config.beyond_growth),
         "input": dict(capture.reference.provenance),
         "command": str(capture.run.get("command", "")),
     }
@@ -207,7 +212,7 @@ def cpu_seconds() -> float:
 
 
 class _Log:
-    """`log.jsonl`: one line a stage and, at most twice a second, one a generation."""
+    """`log.jsonl`: one line a stage, at most twice a second one a generation, and one about the controller at the end."""
 
     def __init__(self, capture: Capture, begun: float) -> None:
         self._file = open(capture.folder / LOG, "w", encoding="utf-8")  # noqa: SIM115  # lives as long as the fit
@@ -246,6 +251,7 @@ class _Watch:
                 diverged=g.diverged,
                 cost=g.cost,
                 terms={name: value for name, value in g.terms.items() if name not in self._silent},
+                weights={name: getattr(g.weights, name) for name in g.terms if name not in self._silent},
             )
         self._stages = max(self._stages, g.stages)
         # What is searched again within a stage is not announced before: what is done stays done.
@@ -277,4 +283,12 @@ class _Watch:
             states=self._states,
             structure=stage.controller.structure,
             **({"told": stage.told} if stage.told else {}),
+        )
+
+    def controller(self, terms: Sequence[TermValue]) -> None:
+        there = [term for term in terms if term.name not in self._silent]
+        self._log.write(
+            "controller",
+            terms={term.name: float(term.value[0]) for term in there},
+            weights={term.name: term.weight for term in there},
         )

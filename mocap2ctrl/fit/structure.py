@@ -50,8 +50,8 @@ class Touchdown(NamedTuple):
 
 
 def even_steps(frames: int, fps: float, stage_s: float) -> list[Step]:
-    """Equal stages of about `stage_s` over `frames` frames (Algorithm 3, line 1), all left on time."""
-    stages = max(1, round((frames - 1) / fps / stage_s))
+    """Equal stages of `stage_s` or a little more over `frames` frames (Algorithm 3, line 1), all left on time."""
+    stages = max(1, int((frames - 1) / fps / stage_s + 1e-9))
     return [Step(round((frames - 1) * (i + 1) / stages)) for i in range(stages)]
 
 

@@ -6,8 +6,10 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +104,7 @@ def report_data(
         reference_contacts=foot_contacts(reference, capture.character),
         simulated_contacts=run.contacts[rows],
         torques=torques[rows],
-        terms=final_terms(log, capture),
+        terms=final_terms(capture.folder / LOG, capture),
         log=log,
         numbers={
             **_accuracy(evaluation, from_video=capture.silhouettes is not None),
@@ -181,28 +183,36 @@ def _state_row(state: ControlState, character: Character) -> StateRow:
 
 
 def read_log(path: Path, capture: Capture) -> list[LogRow]:
-    """The generations in a `log.jsonl`, with weighted terms; an unfinished last line is skipped."""
-    rows = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if entry.get("event") == "generation":
-            weighted = {n: getattr(capture.config.weights, n) * v for n, v in entry["terms"].items()}
-            rows.append(LogRow(entry["evaluations"], weighted, entry["stage"]))
-    return rows
-
-
-def final_terms(log: Sequence[LogRow], capture: Capture) -> list[TermRow]:
-    """The last logged generation's terms, unweighted."""
-    if not log:
-        return []
-    weights = capture.config.weights
+    """The generations in a `log.jsonl`."""
     return [
-        TermRow(name, getattr(weights, name), TERM_UNITS[name], value / (getattr(weights, name) or math.inf))
-        for name, value in log[-1].terms.items()
+        LogRow(entry["evaluations"], entry["terms"], _weights(entry, capture), entry["stage"])
+        for entry in _logged(path, "generation")
     ]
+
+
+def final_terms(path: Path, capture: Capture) -> list[TermRow]:
+    """What the controller's E is made of by a `log.jsonl`, or, where a fit was cut short, that of the last generation."""
+    for entry in [*_logged(path, "generation"), *_logged(path, "controller")][-1:]:
+        weights = _weights(entry, capture)
+        return [TermRow(name, weights[name], TERM_UNITS[name], value) for name, value in entry["terms"].items()]
+    return []
+
+
+def _logged(path: Path, event: str) -> list[dict[str, Any]]:
+    """The entries of one kind; an unfinished last line is skipped."""
+    found = []
+    for line in path.read_text("utf-8").splitlines():
+        with suppress(json.JSONDecodeError):
+            entry = json.loads(line)
+            if entry.get("event") == event:
+                found.append(entry)
+    return found
+
+
+def _weights(entry: dict[str, Any], capture: Capture) -> dict[str, float]:
+    """By which an entry's terms count; logs of older versions do not tell."""
+    told: dict[str, float] = entry.get("weights", {})
+    return told or {name: getattr(capture.config.weights, name) for name in entry["terms"]}
 
 
 def torque_warnings(character: Character, run: Replay) -> list[str]:

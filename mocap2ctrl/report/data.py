@@ -60,12 +60,14 @@ class LogRow:
 
     Attributes:
         evaluations: simulations so far, counted over all stages.
-        terms: weighted value of each cost term.
+        terms: unweighted value of each cost term.
+        weights: of each, at that moment.
         stage: label of the stage, for example `batch` or `incremental 3`.
     """
 
     evaluations: int
     terms: Mapping[str, float]
+    weights: Mapping[str, float]
     stage: str
 
 

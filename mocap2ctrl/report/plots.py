@@ -29,7 +29,7 @@ def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
     axes.set_title("Cost terms over the optimisation", pad=24, **title_style(theme))
     evaluations = np.array([row.evaluations for row in log], float)
     names = list(dict.fromkeys(name for row in log for name in row.terms))
-    values = np.array([[row.terms.get(name, np.nan) for name in names] for row in log], float)
+    values = np.array([[row.weights.get(n, np.nan) * row.terms.get(n, np.nan) for n in names] for row in log], float)
     values[~np.isfinite(values)] = np.nan
     total = np.nansum(values, axis=1)
     floor = float(total.max(initial=1e-9)) * 10.0**-LOG_DECADES or 1e-9

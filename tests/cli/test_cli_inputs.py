@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -164,6 +165,17 @@ def test_a_bad_input_does_not_overwrite_a_capture(capture: Path, walk_bvh: Path,
 def test_a_finished_fit_is_not_resumed(capture: Path, walk_bvh: Path, run: Run) -> None:
     before = contents(capture)
     run("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--resume").refused("has ended", "--overwrite")
+    assert contents(capture) == before
+
+
+def test_a_finished_growth_is_refined(capture: Path, walk_bvh: Path, run: Run) -> None:
+    again = ("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--workers", 1, "--resume")
+    assert run(*again, "--refine").code == 0
+    assert "refine" in json.loads((capture / "controller.json").read_text())["provenance"]["beyond_growth"]
+    before = contents(capture)
+    run(*again, "--refine").refused("has ended", "--overwrite")
+    run(*again, "--robust").refused("has ended", "--overwrite")
+    run(*again).refused("has ended", "--overwrite")
     assert contents(capture) == before
 
 

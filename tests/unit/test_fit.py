@@ -20,7 +20,7 @@ from mocap2ctrl.control.closed_loop import Rollouts, start_vector
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller, ControlState, Exit
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.batch import BatchResult
-from mocap2ctrl.fit.capture import CONTROLLER, Capture, load_capture, save_result
+from mocap2ctrl.fit.capture import CONTROLLER, LOG, Capture, load_capture, save_result
 from mocap2ctrl.fit.config import ASTRAY_CM, BUDGETS, FitConfig, budget, growth_weights
 from mocap2ctrl.fit.incremental import (
     WAIT_S,
@@ -34,12 +34,14 @@ from mocap2ctrl.fit.incremental import (
 from mocap2ctrl.fit.methods import growth_of
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Elsewhere, Evaluator, Problem, Spreads, decode, state_entry_snapshots
+from mocap2ctrl.fit.refine import MOMENTUM
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, even_steps
 from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.flight import Momentum
+from mocap2ctrl.report.capture import final_terms, read_log
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 pytestmark = needs_walk
@@ -96,6 +98,21 @@ def test_the_cost_reported_is_the_controller_s_own(tmp_path: Path, character: Ch
     fresh = tiny_setup(capture).evaluator()
     end = len(fresh.objective.target) - 1
     assert window_cost(fresh, capture.finished_controller(), end) == pytest.approx(outcome.cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_the_report_s_terms_make_up_the_controller_s_cost(
+    tmp_path: Path, character: Character, *, refine: bool
+) -> None:
+    """Also where the last that was searched is another controller, and where momentum counts less."""
+    settings = {"refine": True, "sweeps": 1, "delta": 0.0, "seconds": 0.8} if refine else {}
+    outcome = tiny_fit(tmp_path / "walk", character, **settings)
+    terms = final_terms(outcome.capture.folder / LOG, outcome.capture)
+    assert sum(term.weight * term.value for term in terms) == pytest.approx(outcome.cost, rel=1e-12)
+    assert {"markers", "velocity"} < {term.name for term in terms}
+    weighed = {row.stage: row.weights["velocity"] for row in read_log(outcome.capture.folder / LOG, outcome.capture)}
+    growth = outcome.capture.config.weights.velocity
+    assert set(weighed.values()) == ({growth, MOMENTUM * growth} if refine else {growth})
 
 
 def test_the_seed_alone_decides(tmp_path: Path, character: Character) -> None:
@@ -166,7 +183,7 @@ def test_ctrl_c_while_the_controller_is_saved_loses_nothing(
     assert load_capture(capture.folder).finished_controller().provenance["complete"] is True
 
 
-@pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 7)])
+@pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 6)])
 def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, count: int) -> None:
     frames = round(seconds * 30) + 1
     ends = [step.end_frame for step in even_steps(frames, 30.0, stage_s)]

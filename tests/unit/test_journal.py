@@ -146,6 +146,19 @@ def test_another_fit_s_journal_is_refused_and_left_alone(path: Path) -> None:
     assert path.read_bytes() == data
 
 
+def test_a_fit_that_goes_on_where_another_ended_takes_its_journal(path: Path) -> None:
+    first, second = costs(2, 3)
+    written(path, [first])
+    with contextlib.closing(Journal(path, OTHER_KEY, resume=True, before=KEY)) as journal:
+        assert same([told for r in (first,) if (told := journal.next(0, len(r)))], [first])
+        journal.append(0, second)
+    with pytest.raises(CaptureError, match="other input, settings or version"):
+        Journal(path, KEY, resume=True)
+    with contextlib.closing(Journal(path, OTHER_KEY, resume=True, before=KEY)) as journal:
+        told = [journal.next(0, 2), journal.next(0, 3)]
+    assert same([t for t in told if t is not None], [first, second])
+
+
 def test_a_journal_of_another_format_is_refused_and_left_alone(path: Path) -> None:
     """Format 3 held no steps."""
     data = written(path, costs(2)).replace(b"journal 4\n", b"journal 3\n", 1)

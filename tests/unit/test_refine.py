@@ -15,7 +15,7 @@ from tiny_fit import WALK, needs_walk, tiny_capture, tiny_fit, tiny_setup
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import Controller
-from mocap2ctrl.errors import ConfigError, MotionFileError
+from mocap2ctrl.errors import CaptureError, ConfigError, MotionFileError
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, window_cost, with_new_state
 from mocap2ctrl.fit.methods import growth_of
@@ -84,6 +84,23 @@ def test_a_refined_fit_is_the_same_resumed_and_with_two_workers(tmp_path: Path, 
         ):
             assert a.exit == b.exit
             np.testing.assert_array_equal(a.target.angles, b.target.angles)
+
+
+@pytest.mark.usefixtures("one_pass")
+def test_a_finished_growth_is_refined_as_if_at_once(tmp_path: Path, character: Character) -> None:
+    settings = {"seconds": 0.8, "generations": 1, "sweeps": 1, "delta": 1e9}
+    at_once = tiny_fit(tmp_path / "once", character, **settings, refine=True)
+    grown = tiny_capture(tmp_path / "later", character, **settings)
+    simulated = fit_capture(grown, 1, resume=False).evaluations
+    later = replace(grown, config=replace(grown.config, refine=True))
+    journal = grown.folder / "checkpoint" / "journal.bin"
+    before = journal.stat().st_size
+    refined = fit_capture(later, 1, resume=True)
+    assert refined.cost == at_once.cost
+    assert refined.evaluations == at_once.evaluations > simulated
+    assert journal.read_bytes()[before:] == (tmp_path / "once/checkpoint/journal.bin").read_bytes()[before:]
+    with pytest.raises(CaptureError, match="was begun with other"):
+        fit_capture(grown, 1, resume=True)
 
 
 def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Path, character: Character) -> None:

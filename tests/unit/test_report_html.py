@@ -26,6 +26,7 @@ from mocap2ctrl.report.torques import strongest_per_joint, torque_rows
 from mocap2ctrl.types import MotionClip
 
 VOID = {"meta", "img", "source", "br", "link", "input", "hr"}
+WEIGHTS = {"likelihood": 1.0, "prior": 0.5}
 HOSTILE = '<script>alert("x")</script> & co'
 
 
@@ -78,7 +79,7 @@ def make_data(title: str = "walk") -> ReportData:
     ]
     contacts = np.stack([np.sin(9 * times) > 0, np.sin(9 * times) < 0], axis=1)
     log = [
-        LogRow(100 * (i + 1), {"likelihood": 9.0 / (i + 1), "prior": 0.0}, "batch" if i < 5 else "refine")
+        LogRow(100 * (i + 1), {"likelihood": 9.0 / (i + 1), "prior": 0.0}, WEIGHTS, "batch" if i < 5 else "refine")
         for i in range(9)
     ]
     return ReportData(
@@ -209,7 +210,7 @@ def test_a_single_frame_is_enough_for_a_report() -> None:
         "reference_contacts": data.reference_contacts[:1],
         "simulated_contacts": data.simulated_contacts[:1],
         "torques": data.torques[:1],
-        "log": [LogRow(1, {"likelihood": np.inf, "prior": 0.0}, "batch")],
+        "log": [LogRow(1, {"likelihood": np.inf, "prior": 0.0}, WEIGHTS, "batch")],
     }
     parse(report_html(replace(data, **first)))
 
