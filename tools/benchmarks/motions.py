@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.parts import in_parts
 from benchmarks.rows import FALLS, SHARED, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
@@ -75,23 +76,30 @@ def accuracy(options: argparse.Namespace) -> Iterator[Row]:
                 yield from fit_rows(case, replace(config, seed=seed), options)
 
 
-def fitted(case: Case, config: api.FitConfig, options: argparse.Namespace, **arguments: Any) -> api.FitResult:
-    """A case's fit, whose folder is gone; `arguments` of `api.fit` come before the benchmark's own."""
+def fitted(
+    case: Case, config: api.FitConfig, options: argparse.Namespace, **arguments: Any
+) -> tuple[api.FitResult | None, api.FitResult]:
+    """A case's growth and its fit (`in_parts`), whose folder is gone; `arguments` of `api.fit` come before the benchmark's own."""
     with tempfile.TemporaryDirectory() as folder:
-        return api.fit(
-            case.motion,
-            Path(folder) / case.name,
-            config=config,
-            cycles=case.cycles,
-            time_range=case.time_range,
-            workers=options.workers,
-            **{"torque_scale": options.torque_limit, **arguments},
-        )
+
+        def fit(of: api.FitConfig, resume: bool) -> api.FitResult:
+            return api.fit(
+                case.motion,
+                Path(folder) / case.name,
+                config=of,
+                cycles=case.cycles,
+                time_range=case.time_range,
+                workers=options.workers,
+                resume=resume,
+                **{"torque_scale": options.torque_limit, **arguments},
+            )
+
+        return in_parts(fit, config)
 
 
 def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> Iterator[Row]:
     """The rows of one fit."""
-    result = fitted(case, config, options)
+    grown, result = fitted(case, config, options)
     controller = result.capture.finished_controller()
     evaluation, outcome, torques = result.evaluation, result.outcome, np.abs(result.replay.torques)
     hips = [i for i, n in enumerate(result.capture.character.hinge_names) if "thigh" in n]
@@ -113,6 +121,9 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
         "peak knee torque": (float(torques[:, knees].max()), "N m"),
         "steps beyond human strength": (100.0 * float(beyond.any(axis=1).mean()), "%"),
     }
+    if grown is not None:
+        values["growth: joint error"] = (grown.evaluation.joint_error_cm, "cm")
+        values["growth: core time"] = (grown.outcome.core_s / 60.0, "min")
     for what, (value, unit) in values.items():
         yield Row(f"{named(case.name, options)} | {what}", result.capture.engine_name, value, unit, config.seed)
 

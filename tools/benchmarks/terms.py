@@ -74,7 +74,7 @@ def terms(options: argparse.Namespace) -> Iterator[Row]:
 def _rows(
     name: str, case: Case, config: FitConfig, arguments: Mapping[str, str | float], options: argparse.Namespace
 ) -> Iterator[Row]:
-    result = fitted(case, config, options, **arguments)
+    _, result = fitted(case, config, options, **arguments)
     capture, torques = result.capture, np.abs(result.replay.torques)
     hips = [i for i, hinge in enumerate(capture.character.hinge_names) if "thigh" in hinge]
     values = {

@@ -13,6 +13,7 @@ from typing import Any
 
 import render_video
 
+from benchmarks.parts import in_parts
 from benchmarks.rows import CACHE, FALLS, PROJECT, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
@@ -136,15 +137,20 @@ def measured(
         tracked = cpu_seconds()
 
     with tempfile.TemporaryDirectory() as folder:
-        result = api.fit(
-            source,
-            Path(folder) / "capture",
-            config=config,
-            workers=options.workers,
-            torque_scale=options.torque_limit,
-            on_preparation=on_preparation,
-            **arguments,
-        )
+
+        def fit(of: FitConfig, resume: bool) -> api.FitResult:
+            return api.fit(
+                source,
+                Path(folder) / "capture",
+                config=of,
+                workers=options.workers,
+                torque_scale=options.torque_limit,
+                on_preparation=(lambda what, share: None) if resume else on_preparation,
+                resume=resume,
+                **arguments,
+            )
+
+        grown, result = in_parts(fit, config)
     found, seconds = result.evaluation, result.capture.reference.duration_s
     total, track = result.outcome.core_s / 60.0, (tracked - begun) / 60.0
     values: Values = {
@@ -164,6 +170,10 @@ def measured(
         "controller: core time": (total - track, "min"),
         "wall time": (result.outcome.wall_s / 60.0, "min"),
     }
+    if grown is not None:
+        values["growth: joint error"] = (grown.evaluation.joint_error_cm, "cm")
+        values["growth: overlap"] = (grown.evaluation.silhouette_iou, "IoU")
+        values["growth: core time"] = (grown.outcome.core_s / 60.0, "min")
     if "reference" not in arguments:
         values = {name: pair for name, pair in values.items() if pair[0] is not None}
     return values, result.capture.engine_name
