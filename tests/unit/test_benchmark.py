@@ -23,7 +23,7 @@ from mocap2ctrl.video.calibration.ground_view import GroundView
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import benchmark
-from benchmarks import cameras, fits, rows, terms
+from benchmarks import cameras, fits, motions, rows, terms
 from benchmarks.motions import Case
 from benchmarks.rows import FALLS, Row, cell, print_table
 from benchmarks.weizmann import SEQUENCES
@@ -220,3 +220,25 @@ def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         benchmark.main(["physics", "--engine", "havok"])
     assert "bullet" in capsys.readouterr().err
+
+
+@needs_walk
+def test_a_refined_fit_tells_what_its_growth_came_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(motions.CASES, "walk", Case("walk", "humanoid3d_walk", time_range=(0.0, 0.5)))
+    file, least = tmp_path / "rows.json", ("generations=1", "descents=1", "starts=1")
+
+    def measured(*settings: str) -> dict[str, float]:
+        fits = ["--results", str(file), "--set", *least, *settings]
+        assert benchmark.main(["accuracy", "--quick", "--clips", "walk", "--workers", "1", *fits]) == 0
+        found = [json.loads(line) for line in file.read_text().splitlines()]
+        return {row["name"]: row["value"] for row in found}
+
+    alone, name = measured(), f"walk ({', '.join(least)})"
+    both, refined = measured("refine=true"), f"walk ({', '.join([*least, 'refine=true'])})"
+    assert both[f"{refined} | growth: joint error"] == alone[f"{name} | joint error"]
+    assert both[f"{refined} | joint error"] != alone[f"{name} | joint error"]
+    assert both[f"{refined} | core time"] > both[f"{refined} | growth: core time"] > 0.0
+    assert f"{name} | growth: joint error" not in both
+    written = file.read_text()
+    measured("refine=true")
+    assert file.read_text() == written, "what the file has is not fitted again"
