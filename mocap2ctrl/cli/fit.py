@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.input_options import add_input_arguments, input_options
-from mocap2ctrl.cli.options import add_json, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, engine_name, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
@@ -65,9 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="tcp://HOST:PORT|mpi",
         help="evaluate on a Dask cluster, or in an MPI job, instead of processes on this machine; see docs/running.md",
     )
-    parser.add_argument("--engine", default="mujoco", help="physics engine: mujoco (default) or bullet")
     parser.add_argument(
-        "--also-in", metavar="ENGINE", help="judge every controller in this engine too: the result performs in both"
+        "--engine", type=engine_name, default="mujoco", help="physics engine: mujoco (default) or bullet"
+    )
+    parser.add_argument(
+        "--also-in",
+        type=engine_name,
+        metavar="ENGINE",
+        help="judge every controller in this engine too: the result performs in both",
     )
     parser.add_argument(
         "--prior",

@@ -49,6 +49,11 @@ def given(text: str) -> str:
     return text
 
 
+def engine_name(text: str) -> str:
+    """A type for argparse: the name of an engine, as people write it."""
+    return given(text).lower()
+
+
 def add_slowmo(parser: argparse._ActionsContainer) -> None:
     """Declares `--slowmo`."""
     parser.add_argument(

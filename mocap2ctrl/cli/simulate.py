@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_environment, add_json, given, number, print_json, whole
+from mocap2ctrl.cli.options import add_environment, add_json, engine_name, given, number, print_json, whole
 from mocap2ctrl.cli.simulate_graph import add_graph_arguments, is_graph
 from mocap2ctrl.cli.simulate_graph import run as run_graph
 
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument(
         "--engine",
-        type=given,
+        type=engine_name,
         help="mujoco or bullet: simulate in this engine instead of the one it was fitted or learned in",
     )
     parser.add_argument(

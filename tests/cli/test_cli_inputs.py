@@ -238,6 +238,7 @@ class TestCaptureFolders:
 
     def test_an_unknown_engine(self, run: Run, capture: Path, command: str) -> None:
         run(command, capture, "--engine", "ode").refused("ode", "mujoco")
+        assert run(command, capture, "--engine", "MuJoCo").code == 0
 
     def test_errors_with_json_are_an_object_too(self, run: Run, capture: Path, command: str) -> None:
         shutil.rmtree(capture)
