@@ -120,6 +120,18 @@ def test_a_fit_goes_on_from_its_track(capture: Path, filmed: Filmed, run: Run) -
     assert re.search(r"\d states, [\d,]+ evaluations", ran.out)
 
 
+def test_a_finished_fit_is_refined_on_its_track(capture: Path, filmed: Filmed, run: Run) -> None:
+    before = contents(capture)
+    ran = run("fit", filmed.masks, "-o", capture, *TINY, "--resume", "--refine")
+    assert ran.code == 0, ran.err
+    after = contents(capture)
+    assert after["target.npz"] == before["target.npz"]
+    assert len(after["checkpoint/journal.bin"]) > len(before["checkpoint/journal.bin"])
+    assert "tracking" not in ran.err
+    assert "exits on contact: " in ran.err
+    run("fit", filmed.masks, "-o", capture, *TINY, "--resume", "--refine").refused("has ended")
+
+
 def test_another_fit_is_not_resumed(capture: Path, filmed: Filmed, run: Run) -> None:
     (capture / "controller.json").unlink()
     before = contents(capture)
