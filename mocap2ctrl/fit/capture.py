@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import tomllib
@@ -18,7 +19,7 @@ from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.control.file import load_controller, save_controller
 from mocap2ctrl.errors import CaptureError, ConfigError
-from mocap2ctrl.files import is_partial, write_text
+from mocap2ctrl.files import is_partial, write_bytes, write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
 from mocap2ctrl.fit.lock import IN_USE, in_use
 from mocap2ctrl.fit.target_file import Target, load_target, save_target
@@ -37,6 +38,9 @@ CONTROLLER, CHARACTER, PRIOR, TARGET, CAMERA, CONFIG, LOG = (
     "config.toml",
     "log.jsonl",
 )
+EARLIER = "controller.earlier.json"
+"""What a fit had come to before it was refined."""
+
 CHECKPOINT = Path("checkpoint")
 REPORT = "report.html"
 """The last file that a fit writes."""
@@ -244,8 +248,19 @@ def save_inputs(capture: Capture) -> None:
 
 
 def save_result(capture: Capture) -> None:
-    """Writes the controller."""
-    save_controller(capture.folder / CONTROLLER, capture.finished_controller(), capture.character)
+    """Writes the controller; a finished one that it takes the place of, which somebody may have edited, is kept as `EARLIER`."""
+    place = capture.folder / CONTROLLER
+    if place.exists() and not _cut_short(place):
+        write_bytes(capture.folder / EARLIER, place.read_bytes())
+    save_controller(place, capture.finished_controller(), capture.character)
+
+
+def _cut_short(controller: Path) -> bool:
+    """Whether a file is surely the controller of an interrupted fit."""
+    try:
+        return json.loads(controller.read_text("utf-8"))["provenance"]["complete"] is False
+    except (ValueError, LookupError, TypeError):
+        return False
 
 
 def load_capture(folder: Path | str) -> Capture:

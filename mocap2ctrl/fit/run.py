@@ -102,7 +102,7 @@ def fit_capture(
     processes on this machine.
 
     Raises:
-        CaptureError: the capture's checkpoint is of another fit; the growth of the same one is none.
+        CaptureError: the capture's checkpoint is of another fit. That of the same fit's growth alone will do.
         FitError: nobody is left to evaluate; the checkpoint holds what was.
     """
     setup = evaluation_setup(capture)

@@ -170,7 +170,9 @@ def test_a_finished_fit_is_not_resumed(capture: Path, walk_bvh: Path, run: Run) 
 
 def test_a_finished_growth_is_refined(capture: Path, walk_bvh: Path, run: Run) -> None:
     again = ("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--workers", 1, "--resume")
+    earlier = (capture / "controller.json").read_bytes()
     assert run(*again, "--refine").code == 0
+    assert (capture / "controller.earlier.json").read_bytes() == earlier
     assert "refine" in json.loads((capture / "controller.json").read_text())["provenance"]["beyond_growth"]
     before = contents(capture)
     run(*again, "--refine").refused("has ended", "--overwrite")
