@@ -163,6 +163,8 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
     evaluation, outcome = result.evaluation, result.outcome
     for told in outcome.told:
         note(f"note: {told}")
+    if outcome.earlier is not None:
+        note(f"note: the controller that was there is kept as {outcome.earlier}")
     if outcome.diverged:
         first = shlex.join(["mocap2ctrl", "simulate", str(result.capture.folder), "--diverged", "1"])
         note(f"{outcome.diverged:,} of {outcome.evaluations:,} simulations diverged; see the first again with: {first}")
@@ -188,14 +190,14 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
     else:
         _print_summary(result)
     if outcome.interrupted:
-        note("interrupted: the controller is the best so far; go on with --resume")
+        note("interrupted: the controller is the best so far; go on with the same command and --resume")
         return 130
     return 0
 
 
 def kept(options: argparse.Namespace) -> str:
     """What an interruption leaves, in words."""
-    return "if its folder is there, go on with --resume"
+    return "if its folder is there, go on with the same command and --resume"
 
 
 def _print_summary(result: FitResult) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -38,8 +40,8 @@ CONTROLLER, CHARACTER, PRIOR, TARGET, CAMERA, CONFIG, LOG = (
     "config.toml",
     "log.jsonl",
 )
-EARLIER = "controller.earlier.json"
-"""What a fit had come to before it was refined."""
+EARLIER = "controller.earlier"
+"""Beginning of the names of controllers whose place another has taken."""
 
 CHECKPOINT = Path("checkpoint")
 REPORT = "report.html"
@@ -49,6 +51,9 @@ NAME_BYTES = 255
 """What file systems allow a name."""
 
 JOURNAL = CHECKPOINT / "journal.bin"
+WRITTEN = CHECKPOINT / "controller.sha256"
+"""Tells a controller as it was fitted from one that somebody has edited."""
+
 CONFIG_FORMAT = 2
 OLD_CONFIG_FORMAT = 1
 """Called the markers' weight `likelihood`."""
@@ -247,20 +252,36 @@ def save_inputs(capture: Capture) -> None:
     save_target(capture.folder / TARGET, target, capture.character)
 
 
-def save_result(capture: Capture) -> None:
-    """Writes the controller; a finished one that it takes the place of, which somebody may have edited, is kept as `EARLIER`."""
-    place = capture.folder / CONTROLLER
-    if place.exists() and not _cut_short(place):
-        write_bytes(capture.folder / EARLIER, place.read_bytes())
+def save_result(capture: Capture) -> Path | None:
+    """Writes the controller. Another that is finished, or that somebody has edited, is kept beside it: where, or None."""
+    place, kept = capture.folder / CONTROLLER, None
+    before = place.read_bytes() if place.exists() else b""
+    if before and not _of_interrupted_fit(capture.folder):
+        names = (f"{EARLIER}{f'-{i}' if i > 1 else ''}.json" for i in itertools.count(1))
+        kept = next(path for name in names if not (path := capture.folder / name).exists())
+        write_bytes(kept, before)
     save_controller(place, capture.finished_controller(), capture.character)
+    write_text(capture.folder / WRITTEN, hashlib.sha256(place.read_bytes()).hexdigest())
+    if kept is not None and _performing(before) == _performing(place.read_bytes()):
+        kept.unlink()
+        return None
+    return kept
 
 
-def _cut_short(controller: Path) -> bool:
-    """Whether a file is surely the controller of an interrupted fit."""
+def _performing(controller: bytes) -> Any:
+    """What of a controller's file tells what it does; of a damaged one itself."""
     try:
-        return json.loads(controller.read_text("utf-8"))["provenance"]["complete"] is False
-    except (ValueError, LookupError, TypeError):
+        return {name: value for name, value in json.loads(controller).items() if name != "provenance"}
+    except (ValueError, AttributeError):
+        return controller
+
+
+def _of_interrupted_fit(folder: Path) -> bool:
+    """Whether the controller there is as a fit that was interrupted left it."""
+    data, written = (folder / CONTROLLER).read_bytes(), folder / WRITTEN
+    if not written.exists() or written.read_text("utf-8") != hashlib.sha256(data).hexdigest():
         return False
+    return json.loads(data)["provenance"]["complete"] is False
 
 
 def load_capture(folder: Path | str) -> Capture:

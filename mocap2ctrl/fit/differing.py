@@ -16,6 +16,8 @@ MOST = 4
 """Differences that are named."""
 UNRELATED = ("--resume", "--overwrite", "--workers", "--scheduler", "--json", "-o", "--output", "--reference")
 """Options that a fit does not depend on."""
+MAY_COME_LATER = ("--refine", "--cyclic", "--robust")
+"""Options of which a fit may be begun without any."""
 
 
 def other_settings(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> str:
@@ -24,7 +26,10 @@ def other_settings(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> s
         was, begun = load_settings(folder)
     except Mocap2CtrlError:
         was, begun = {}, config
-    named = _differences(*(_words(str(of.get("command", ""))) for of in (was, run)))
+    words = [_words(str(of.get("command", ""))) for of in (was, run)]
+    if not begun.beyond_growth:
+        words = [{name: value for name, value in of.items() if name not in MAY_COME_LATER} for of in words]
+    named = _differences(*words)
     if not named:  # not by the command line
         options = [name for name in run if name not in ("command", "track_key")]
         named = _differences({n: was.get(n, run[n]) for n in options}, {n: run[n] for n in options})

@@ -127,17 +127,24 @@ class Job:
             CaptureError: there cannot.
         """
         check_folder(self.folder, resume=self.resume, overwrite=self.overwrite)
-        if self.resume and (self.folder / REPORT).exists() and self._ended(load_capture(self.folder)):
+        if self.resume and (self.folder / REPORT).exists():
+            self._check_unfinished(load_capture(self.folder))
+
+    def _check_unfinished(self, was: Capture) -> None:
+        """Whether a capture's fit is to go on: it was cut short, or ended with growth alone and more is wanted."""
+        if was.controller is None or not was.complete:
+            return
+        beyond = tuple(was.controller.provenance.get("beyond_growth", was.config.beyond_growth))
+        if beyond == self.config.beyond_growth:
             raise CaptureError(
                 f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
             )
-
-    def _ended(self, was: Capture) -> bool:
-        """Whether a capture is finished, and not with growth alone where more is wanted."""
-        if not was.complete or was.controller is None:
-            return False
-        beyond = was.controller.provenance.get("beyond_growth", was.config.beyond_growth)
-        return bool(beyond) or not self.config.beyond_growth
+        if beyond:
+            options = " ".join(f"--{name}" for name in beyond)
+            raise CaptureError(
+                f"{self.folder}: its fit has ended, with {options}; only a fit without goes on with something else. "
+                "Choose another -o, or use --overwrite, to fit anew"
+            )
 
     def keep(self, *inputs: object) -> None:
         """Whether files that are to be read, the paths among `inputs`, are safe from `overwrite`, which empties the folder.

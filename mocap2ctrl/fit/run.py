@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
 from mocap2ctrl.fit.batch import Generation
-from mocap2ctrl.fit.capture import JOURNAL, LOG, Capture, save_inputs, save_result
+from mocap2ctrl.fit.capture import JOURNAL, LOG, REPORT, Capture, save_inputs, save_result
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.differing import other_settings
 from mocap2ctrl.fit.divergence_log import DivergenceLog
@@ -77,6 +78,7 @@ class FitOutcome:
         diverged: evaluations whose simulation had to be stopped; the first are kept in the capture.
         remote_s: what of core_s was spent on a cluster.
         told: what became of each refinement, in words.
+        earlier: where the controller is kept that was there before; None if there was none.
     """
 
     capture: Capture
@@ -88,6 +90,7 @@ class FitOutcome:
     diverged: int = 0
     remote_s: float = 0.0
     told: tuple[str, ...] = ()
+    earlier: Path | None = None
 
 
 def fit_capture(
@@ -115,6 +118,7 @@ def fit_capture(
         journal = Journal(capture.folder / JOURNAL, _key(capture), resume, other, _key(grown))
         stack.enter_context(closing(journal))
         save_inputs(capture)  # not before the journal has accepted them: a refused resume changes nothing
+        (capture.folder / REPORT).unlink(missing_ok=True)  # of what was there before; with a report, a fit has ended
         log = stack.enter_context(closing(_Log(capture, begun)))
         pool = stack.enter_context(EvaluationPool(setup, crew, journal, DivergenceLog(capture)))
         # One BLAS thread: two that spin beside the workers make an eigenvalue problem of 100 numbers 80 times slower.
@@ -141,13 +145,12 @@ def fit_capture(
         interrupted = best.index + 1 < best.stages
         controller = replace(best.controller, provenance={**provenance(capture), "complete": not interrupted})
         finished = replace(capture, controller=controller)
-        save_result(finished)
+        earlier = save_result(finished)
         if not interrupted:
             watch.controller(final_terms(pool, capture, controller))
     wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
-    return FitOutcome(
-        finished, pool.evaluations, best.cost, wall, core, interrupted, pool.diverged, pool.remote_s, told
-    )
+    effort = (wall, core, interrupted, pool.diverged, pool.remote_s)
+    return FitOutcome(finished, pool.evaluations, best.cost, *effort, told, earlier)
 
 
 def evaluation_setup(capture: Capture) -> EvaluationSetup:

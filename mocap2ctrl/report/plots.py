@@ -21,14 +21,21 @@ LOG_DECADES = 4.0
 """Cost terms below the largest by more than this many powers of ten are drawn at the bottom."""
 
 
+AGAIN, OPENED = " again", "opened again"
+"""How labels of states that are opened again end, and what is written for a row of them."""
+
+LETTER = 0.012
+"""Width of a letter of a stage's name, as a share of the axes."""
+
+
 def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
-    """Weighted cost terms of the best solution against evaluations, logarithmic, with the stages' boundaries."""
+    """Weighted cost terms of each search's best against simulations, logarithmic, with the stages' boundaries."""
     figure = new_figure(3.5, theme)
     axes = figure.add_subplot()
     dress(axes, theme)
     axes.set_title("Cost terms over the optimisation", pad=24, **title_style(theme))
     evaluations = np.array([row.evaluations for row in log], float)
-    names = list(dict.fromkeys(name for row in log for name in row.terms))
+    names = list(dict.fromkeys(name for row in log for name, value in row.terms.items() if value != 0.0))
     values = np.array([[row.weights.get(n, np.nan) * row.terms.get(n, np.nan) for n in names] for row in log], float)
     values[~np.isfinite(values)] = np.nan
     total = np.nansum(values, axis=1)
@@ -40,7 +47,7 @@ def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
     axes.step(evaluations, np.maximum(total, floor), color=theme.ink, linewidth=2.2, label="sum", **steps)
     axes.set_yscale("log")
     axes.set_xlabel("simulations")
-    axes.set_ylabel("weight × value, best so far")
+    axes.set_ylabel("weight × value, best of each search")
     axes.margins(x=0.01)
     _mark_stages(axes, log, theme)
     legend(figure, theme, axes.get_legend_handles_labels()[0])
@@ -48,16 +55,19 @@ def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
 
 
 def _mark_stages(axes: Axes, log: Sequence[LogRow], theme: Theme) -> None:
-    starts = [i for i, row in enumerate(log) if i == 0 or row.stage != log[i - 1].stage]
+    """Where stages begin; a sweep over states that are opened again is one. Names stand where there is room."""
+    names = [OPENED if row.stage.endswith(AGAIN) else row.stage for row in log]
     span = log[-1].evaluations - log[0].evaluations or 1
-    last_label = -np.inf
-    for i in starts:
-        x = log[i].evaluations
+    room = float(log[0].evaluations)
+    for i, name in enumerate(names):
+        if i > 0 and name == names[i - 1]:
+            continue
+        x, width = log[i].evaluations, LETTER * span * len(name)
         axes.axvline(x, color=theme.muted, linewidth=0.8, linestyle=(0, (2, 3)))
-        if x - last_label > 0.11 * span:
+        if room <= x <= log[-1].evaluations - width:
             place: dict[str, Any] = {"textcoords": "offset points", "xycoords": ("data", "axes fraction")}
-            axes.annotate(log[i].stage, (x, 1.0), (3, 3), color=theme.muted, fontsize=SMALL, **place)
-            last_label = x
+            axes.annotate(name, (x, 1.0), (3, 3), color=theme.muted, fontsize=SMALL, **place)
+            room = x + width
 
 
 def plot_joint_error(error: JointError, theme: Theme = LIGHT, *, name: str = "Joint error") -> bytes:

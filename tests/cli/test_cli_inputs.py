@@ -176,8 +176,8 @@ def test_a_finished_growth_is_refined(capture: Path, walk_bvh: Path, run: Run) -
     assert "refine" in json.loads((capture / "controller.json").read_text())["provenance"]["beyond_growth"]
     before = contents(capture)
     run(*again, "--refine").refused("has ended", "--overwrite")
-    run(*again, "--robust").refused("has ended", "--overwrite")
-    run(*again).refused("has ended", "--overwrite")
+    run(*again, "--robust").refused("has ended, with --refine", "--overwrite")
+    run(*again).refused("has ended, with --refine", "--overwrite")
     assert contents(capture) == before
 
 

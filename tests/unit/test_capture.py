@@ -23,6 +23,7 @@ from mocap2ctrl.fit.capture import (
     load_capture,
     prepare_folder,
     save_inputs,
+    save_result,
 )
 from mocap2ctrl.fit.config import config_from_mapping
 from mocap2ctrl.fit.problem import Spreads
@@ -65,6 +66,30 @@ def test_the_controller_comes_back_to_the_bit(fitted: Capture) -> None:
         np.testing.assert_array_equal(a.balance, b.balance)
         assert a.exit == b.exit
     np.testing.assert_array_equal(ours.start.joint_velocities, back.start.joint_velocities)
+
+
+def test_controllers_that_people_have_made_are_kept(folder: Path) -> None:
+    """Of those that a fit has written only finished ones are, and only where another takes their place."""
+    capture, place = load_capture(folder), folder / CONTROLLER
+    ours = capture.finished_controller()
+
+    def saved(alpha: float | None, *, complete: bool) -> Path | None:
+        rates = ours.states[0].alpha if alpha is None else np.full_like(ours.states[0].alpha, alpha)
+        changed = ours.with_states([replace(ours.states[0], alpha=rates), *ours.states[1:]])
+        return save_result(replace(capture, controller=replace(changed, provenance={"complete": complete})))
+
+    assert saved(None, complete=True) is None, "the same again"
+    finished = place.read_bytes()
+    kept = saved(0.11, complete=False)
+    assert kept == folder / "controller.earlier.json"
+    assert kept.read_bytes() == finished
+    assert saved(0.12, complete=False) is None, "an interrupted fit's own"
+    place.write_bytes(edited := place.read_bytes().replace(b"0.12", b"0.13"))
+    assert saved(0.14, complete=True) == folder / "controller.earlier-2.json"
+    assert (folder / "controller.earlier-2.json").read_bytes() == edited
+    assert kept.read_bytes() == finished
+    place.write_bytes(b"{garbage")
+    assert saved(0.15, complete=True) == folder / "controller.earlier-3.json"
 
 
 def test_another_body_settings_and_prior_come_back(tmp_path: Path) -> None:

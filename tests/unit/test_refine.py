@@ -16,6 +16,7 @@ from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import Controller
 from mocap2ctrl.errors import CaptureError, ConfigError, MotionFileError
+from mocap2ctrl.fit.capture import REPORT
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, window_cost, with_new_state
 from mocap2ctrl.fit.methods import growth_of
@@ -95,8 +96,11 @@ def test_a_finished_growth_is_refined_as_if_at_once(tmp_path: Path, character: C
     later = replace(grown, config=replace(grown.config, refine=True))
     journal = grown.folder / "checkpoint" / "journal.bin"
     before = journal.stat().st_size
+    (grown.folder / REPORT).write_text("of what was grown")
     refined = fit_capture(later, 1, resume=True)
     assert refined.cost == at_once.cost
+    assert refined.earlier == grown.folder / "controller.earlier.json"
+    assert not (grown.folder / REPORT).exists()
     assert refined.evaluations == at_once.evaluations > simulated
     assert journal.read_bytes()[before:] == (tmp_path / "once/checkpoint/journal.bin").read_bytes()[before:]
     with pytest.raises(CaptureError, match="was begun with other"):
