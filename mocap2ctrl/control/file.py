@@ -56,7 +56,9 @@ def load_controller(path: Path, character: Character, decode: Decode) -> Control
     except (OSError, UnicodeDecodeError) as error:
         raise ControllerFileError(f"{path}: cannot be read ({error})") from error
     except (ValueError, RecursionError) as error:
-        raise ControllerFileError(f"{path}: not valid JSON: {error}") from error
+        raise ControllerFileError(
+            f"{path}: not valid JSON: {error}; mend it there, or delete it and give the fit's command with --resume"
+        ) from error
     return controller_from_data(data, character, decode, str(path))
 
 
