@@ -261,6 +261,7 @@ def save_result(capture: Capture) -> Path | None:
         kept = next(path for name in names if not (path := capture.folder / name).exists())
         write_bytes(kept, before)
     save_controller(place, capture.finished_controller(), capture.character)
+    (capture.folder / CHECKPOINT).mkdir(exist_ok=True)
     write_text(capture.folder / WRITTEN, hashlib.sha256(place.read_bytes()).hexdigest())
     if kept is not None and _performing(before) == _performing(place.read_bytes()):
         kept.unlink()

@@ -33,6 +33,7 @@ FILES = (
     "config.toml",
     "log.jsonl",
     "checkpoint/journal.bin",
+    "checkpoint/controller.sha256",
 )
 
 
