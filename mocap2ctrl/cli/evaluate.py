@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.options import add_environment, add_json, engine_name, given, note, print_json
+from mocap2ctrl.cli.options import add_engine, add_environment, add_json, given, note, print_json
 
 ROWS = (
     ("joint error", "joint_error_cm", "cm"),
@@ -33,11 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="compare with this motion (for a video's capture also a truth.npz) instead of the one it was fitted to",
     )
-    parser.add_argument(
-        "--engine",
-        type=engine_name,
-        help="mujoco or bullet: simulate in this engine instead of the one it was fitted in",
-    )
+    add_engine(parser)
     add_environment(parser)
     add_json(parser)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from mocap2ctrl.cli.options import add_json, engine_name, given, note, number, print_json
+from mocap2ctrl.cli.options import add_engine, add_json, given, note, number, print_json
 
 EPILOG = """examples:
   mocap2ctrl export-mjcf captures/walk
@@ -28,11 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keyframes a second, a divisor of the simulation's rate (default: the fit's)",
     )
     parser.add_argument("--seconds", type=number(0.01, 3600.0), help="how long (default: the clip)")
-    parser.add_argument(
-        "--engine",
-        type=engine_name,
-        help="mujoco or bullet: simulate in this engine instead of the one it was fitted in",
-    )
+    add_engine(parser)
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     add_json(parser)
 

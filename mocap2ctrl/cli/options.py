@@ -75,6 +75,15 @@ def add_environment(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_engine(parser: argparse.ArgumentParser, made: str = "fitted") -> None:
+    """The option `--engine` of what simulates a controller that was fitted, or `made` otherwise."""
+    parser.add_argument(
+        "--engine",
+        type=engine_name,
+        help=f"mujoco or bullet: simulate in this engine instead of the one it was {made} in",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The option `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else on stdout")

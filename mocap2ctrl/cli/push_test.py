@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_environment, add_json, engine_name, given, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_engine, add_environment, add_json, given, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.evaluation.push_test import PushTest
@@ -35,11 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder that mocap2ctrl fit has written, or a learned graph (.json)",
     )
     parser.add_argument("--skill", metavar="NAME", help="of a graph: which learned cycle (default: its first)")
-    parser.add_argument(
-        "--engine",
-        type=engine_name,
-        help="mujoco or bullet: simulate in this engine instead of the one it was fitted in",
-    )
+    add_engine(parser)
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
     parser.add_argument("--step", type=number(0.1, 1000.0), metavar="N", default=10.0, help="newtons (default: 10)")

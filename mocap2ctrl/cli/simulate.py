@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mocap2ctrl.cli.options import add_environment, add_json, engine_name, given, number, print_json, whole
+from mocap2ctrl.cli.options import add_engine, add_environment, add_json, given, number, print_json, whole
 from mocap2ctrl.cli.simulate_graph import add_graph_arguments, is_graph
 from mocap2ctrl.cli.simulate_graph import run as run_graph
 
@@ -60,11 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_environment(parser)
     parser.add_argument("--torque-limit", type=number(0.01, 10.0), metavar="F", help="scale the torque bounds")
-    parser.add_argument(
-        "--engine",
-        type=engine_name,
-        help="mujoco or bullet: simulate in this engine instead of the one it was fitted or learned in",
-    )
+    add_engine(parser, "fitted or learned")
     parser.add_argument(
         "--diverged",
         type=whole(1, 9999),

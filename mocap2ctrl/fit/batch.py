@@ -110,16 +110,20 @@ def _run(
     def settled(number: int) -> None:
         leader = min(searches, key=lambda search: search.best_after(number).cost)
         cost, _, terms = leader.best_after(number)
-        label = leader.problem.label
-        weights = pool.evaluator.objective.weights
-        on_generation(
-            Generation(
-                label, number, generations, pool.evaluations, cost, _named(terms), weights, diverged=pool.diverged
-            )
-        )
+        on_generation(generation_of(pool, leader.problem.label, number, generations, cost, terms))
 
     pool.search(searches, generations, settled)
     return [search.result() for search in searches]
+
+
+def generation_of(
+    pool: EvaluationPool, label: str, number: int, generations: int, cost: float, terms: Array
+) -> Generation:
+    """What is told of a pool's generation whose best has `cost` and the unweighted terms (len(TERMS),)."""
+    weights = pool.evaluator.objective.weights
+    return Generation(
+        label, number, generations, pool.evaluations, cost, _named(terms), weights, diverged=pool.diverged
+    )
 
 
 def weights_of(objective: Objective) -> Array:

@@ -28,6 +28,7 @@ def other_settings(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> s
         was, begun = {}, config
     words = [_words(str(of.get("command", ""))) for of in (was, run)]
     if not begun.beyond_growth:
+        config = config.grown()
         words = [{name: value for name, value in of.items() if name not in MAY_COME_LATER} for of in words]
     named = _differences(*words)
     if not named:  # not by the command line

@@ -25,6 +25,9 @@ WAIT_S = 0.2
 OPENED_AGAIN = 2
 """States that are opened again, beside those that a stage optimises, where the controller is astray."""
 
+OPENED = " again"
+"""End of the labels of searches that open states again."""
+
 AGAIN = 2**29
 """In the seed of a last descent, where those of a stage's searches have the number of the start."""
 
@@ -107,13 +110,18 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
         lost = astray(evaluator, controller, steps[index - 2].end_frame if index > 1 else 0, end, config)
         if lost and index == len(steps) - 1:
             problem = last_states_problem(evaluator, controller, window, wider, label)
-            problem = replace(problem, label=f"states {problem.free[0] + 1} to {len(controller.states)} again")
+            problem = replace(problem, label=opened_label(problem.free))
             again = descended(pool, problem, growth, [index, AGAIN])
             controller, cost = min(
                 (controller, cost), (again, window_cost(evaluator, again, window)), key=lambda c: c[1]
             )
         added = index > 0 and len(controller.states) > previous
         yield Stage(index, len(steps), end / fps, controller, cost, added)
+
+
+def opened_label(free: Sequence[int]) -> str:
+    """Label of a search over states in a row that were frozen before."""
+    return f"states {free[0] + 1} to {free[-1] + 1}{OPENED}"
 
 
 def astray(evaluator: Evaluator, controller: Controller, first_frame: int, end_frame: int, config: FitConfig) -> bool:

@@ -49,17 +49,22 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
         return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
 
     config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
-    held = round(config.stability_s * config.fps) if capture.reference.ends_standing else 0
     guess = go_on if config.method == "growth" else follow
-    return Growth(guess, state(dense, 0), heading, config, held, on_generation)
+    return Growth(guess, state(dense, 0), heading, config, stability_frames(capture), on_generation)
+
+
+def stability_frames(capture: Capture) -> int:
+    """For how many frames past the end of its evidence a capture's last pose is to be held (Delta T of Eq. 11)."""
+    return round(capture.config.stability_s * capture.config.fps) if capture.reference.ends_standing else 0
 
 
 def final_terms(pool: EvaluationPool, capture: Capture, controller: Controller) -> tuple[TermValue, ...]:
     """The terms of a controller's E over the whole clip, by the weights that the capture's method ends with."""
     config = capture.config
-    held = growth_of(capture, lambda generation: None).stability_frames
     with pool.weighing(refined_weights(config) if config.refine else config.weights):
-        return window_terms(pool.evaluator, controller, len(pool.evaluator.objective.target) - 1 + held)
+        return window_terms(
+            pool.evaluator, controller, len(pool.evaluator.objective.target) - 1 + stability_frames(capture)
+        )
 
 
 def _batch(pool: EvaluationPool, growth: Growth) -> Iterator[Stage]:

@@ -21,7 +21,7 @@ from mocap2ctrl.errors import MotionFileError
 from mocap2ctrl.fit.batch import Generation
 from mocap2ctrl.fit.capture import Capture
 from mocap2ctrl.fit.config import FitConfig
-from mocap2ctrl.fit.incremental import Growth, Stage, descended, grow, window_cost
+from mocap2ctrl.fit.incremental import Growth, Stage, descended, grow, opened_label, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
 from mocap2ctrl.fit.stabilise import LONG_S, stabilised
@@ -146,7 +146,7 @@ def reopened(pool: EvaluationPool, controller: Controller, growth: Growth, rival
             else:
                 idle += 1
             way.append(least)
-            behind = rival and least >= (1.0 + growth.config.delta) * rival[: number + 2][-1]
+            behind = rival and least >= (1.0 + growth.config.delta) * rival[min(number + 1, len(rival) - 1)]
             if behind or idle == len(AHEAD):
                 break
     return _Found(controller, least, way=tuple(way))
@@ -168,8 +168,7 @@ def open_problem(pool: EvaluationPool, controller: Controller, first: int, ahead
         end = min(frame_after(entered, evaluator.stride), end)
     else:
         end += growth.stability_frames
-    label = f"states {first + 1} to {free[-1] + 1} again"
-    return states_problem(evaluator, controller, free, end, growth.config.spreads, label)
+    return states_problem(evaluator, controller, free, end, growth.config.spreads, opened_label(free))
 
 
 def contact_steps(pool: EvaluationPool, controller: Controller, growth: Growth) -> list[Step]:

@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from mocap2ctrl.control.controller import Controller
-from mocap2ctrl.fit.batch import Generation, weights_of
+from mocap2ctrl.fit.batch import generation_of, weights_of
 from mocap2ctrl.fit.incremental import Growth, Stage
-from mocap2ctrl.fit.judgement import TERMS, Task
+from mocap2ctrl.fit.judgement import Task
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, states_problem
 from mocap2ctrl.fit.stabilise import FALLEN, entries, regulated, slopes
@@ -101,17 +101,5 @@ def _cheapest(
     weights = weights_of(evaluator.objective)
     costs = terms[:, : len(weights)] @ weights
     i, states = int(np.argmin(costs)), len(options[0].states)
-    named = dict(zip(TERMS, terms[i].tolist(), strict=True))
-    growth.on_generation(
-        Generation(
-            label,
-            state + 1,
-            states,
-            pool.evaluations,
-            float(costs[i]),
-            named,
-            evaluator.objective.weights,
-            diverged=pool.diverged,
-        )
-    )
+    growth.on_generation(generation_of(pool, label, state + 1, states, float(costs[i]), terms[i]))
     return options[i]

@@ -20,6 +20,7 @@ from mocap2ctrl.evaluation.export import export_motion, performed
 from mocap2ctrl.evaluation.metrics import Evaluation, judged_seconds
 from mocap2ctrl.evaluation.replay import Replay
 from mocap2ctrl.fit.capture import LOG, REPORT, Capture
+from mocap2ctrl.fit.incremental import OPENED
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.contacts import foot_contacts
 from mocap2ctrl.report.data import LogRow, ReportData, StateRow, TermRow, Value
@@ -90,7 +91,8 @@ def report_data(
     reference = replace(capture.reference, loop=False)
     stride = round(run.clip.fps / REPORT_FPS)
     rows = np.arange(0, len(simulated), stride)
-    log = read_log(capture.folder / LOG, capture)
+    entries = read_log(capture.folder / LOG)
+    log = log_rows(entries, capture)
     torques = run.frame_torques
     duration = max(reference.duration_s, 1e-9)
     return ReportData(
@@ -104,7 +106,7 @@ def report_data(
         reference_contacts=foot_contacts(reference, capture.character),
         simulated_contacts=run.contacts[rows],
         torques=torques[rows],
-        terms=final_terms(capture.folder / LOG, capture),
+        terms=final_terms(entries, capture),
         log=log,
         numbers={
             **_accuracy(evaluation, from_video=capture.silhouettes is not None),
@@ -182,31 +184,34 @@ def _state_row(state: ControlState, character: Character) -> StateRow:
     )
 
 
-def read_log(path: Path, capture: Capture) -> list[LogRow]:
-    """The generations in a `log.jsonl`."""
-    return [
-        LogRow(entry["evaluations"], entry["terms"], _weights(entry, capture), entry["stage"])
-        for entry in _logged(path, "generation")
-    ]
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The entries of a `log.jsonl`; an unfinished last line is skipped."""
+    entries = []
+    for line in path.read_text("utf-8").splitlines():
+        with suppress(json.JSONDecodeError):
+            entries.append(json.loads(line))
+    return entries
 
 
-def final_terms(path: Path, capture: Capture) -> list[TermRow]:
-    """What the controller's E is made of by a `log.jsonl`, or, where a fit was cut short, that of the last generation."""
-    for entry in [*_logged(path, "generation"), *_logged(path, "controller")][-1:]:
+def log_rows(entries: Sequence[dict[str, Any]], capture: Capture) -> list[LogRow]:
+    """The generations of a log; a sweep over states that are opened again is one stage."""
+    rows = []
+    for entry in _of_event("generation", entries):
+        stage = "opened again" if entry["stage"].endswith(OPENED) else entry["stage"]
+        rows.append(LogRow(entry["evaluations"], entry["terms"], _weights(entry, capture), stage))
+    return rows
+
+
+def final_terms(entries: Sequence[dict[str, Any]], capture: Capture) -> list[TermRow]:
+    """What the controller's E is made of by a log, or, where a fit was cut short, that of the last generation."""
+    for entry in (_of_event("controller", entries) or _of_event("generation", entries))[-1:]:
         weights = _weights(entry, capture)
         return [TermRow(name, weights[name], TERM_UNITS[name], value) for name, value in entry["terms"].items()]
     return []
 
 
-def _logged(path: Path, event: str) -> list[dict[str, Any]]:
-    """The entries of one kind; an unfinished last line is skipped."""
-    found = []
-    for line in path.read_text("utf-8").splitlines():
-        with suppress(json.JSONDecodeError):
-            entry = json.loads(line)
-            if entry.get("event") == event:
-                found.append(entry)
-    return found
+def _of_event(event: str, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in entries if entry.get("event") == event]
 
 
 def _weights(entry: dict[str, Any], capture: Capture) -> dict[str, float]:

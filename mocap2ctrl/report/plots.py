@@ -21,9 +21,6 @@ LOG_DECADES = 4.0
 """Cost terms below the largest by more than this many powers of ten are drawn at the bottom."""
 
 
-AGAIN, OPENED = " again", "opened again"
-"""How labels of states that are opened again end, and what is written for a row of them."""
-
 LETTER = 0.012
 """Width of a letter of a stage's name, as a share of the axes."""
 
@@ -55,18 +52,17 @@ def plot_costs(log: Sequence[LogRow], theme: Theme = LIGHT) -> bytes:
 
 
 def _mark_stages(axes: Axes, log: Sequence[LogRow], theme: Theme) -> None:
-    """Where stages begin; a sweep over states that are opened again is one. Names stand where there is room."""
-    names = [OPENED if row.stage.endswith(AGAIN) else row.stage for row in log]
+    """Where stages begin. Names stand where there is room."""
     span = log[-1].evaluations - log[0].evaluations or 1
     room = float(log[0].evaluations)
-    for i, name in enumerate(names):
-        if i > 0 and name == names[i - 1]:
+    for i, row in enumerate(log):
+        if i > 0 and row.stage == log[i - 1].stage:
             continue
-        x, width = log[i].evaluations, LETTER * span * len(name)
+        x, width = row.evaluations, LETTER * span * len(row.stage)
         axes.axvline(x, color=theme.muted, linewidth=0.8, linestyle=(0, (2, 3)))
         if room <= x <= log[-1].evaluations - width:
             place: dict[str, Any] = {"textcoords": "offset points", "xycoords": ("data", "axes fraction")}
-            axes.annotate(name, (x, 1.0), (3, 3), color=theme.muted, fontsize=SMALL, **place)
+            axes.annotate(row.stage, (x, 1.0), (3, 3), color=theme.muted, fontsize=SMALL, **place)
             room = x + width
 
 

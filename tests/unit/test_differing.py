@@ -38,6 +38,9 @@ def test_what_may_come_later_is_no_difference(tmp_path: Path) -> None:
     save_begun(tmp_path, load_character(), config, RUN)
     later = {**RUN, "command": "mocap2ctrl fit walk.mp4 --seed 2 --time-range 0 2 --resume --refine"}
     assert "(--seed was 1 and is 2)" in other_settings(tmp_path, replace(config, refine=True), later)
+    typed = {**RUN, "command": ""}
+    save_begun(tmp_path, load_character(), config, typed)
+    assert "(seed was 1 and is 7)" in other_settings(tmp_path, replace(config, refine=True, seed=7), typed)
     save_begun(tmp_path, load_character(), replace(config, refine=True), {**RUN, "command": later["command"]})
     assert "(--seed was 2 and is 1, --refine was given and is not given)" in other_settings(tmp_path, config, RUN)
 

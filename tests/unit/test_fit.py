@@ -41,7 +41,7 @@ from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.flight import Momentum
-from mocap2ctrl.report.capture import final_terms, read_log
+from mocap2ctrl.report.capture import final_terms, log_rows, read_log
 from mocap2ctrl.simulation.mujoco import MujocoEngine
 
 pytestmark = needs_walk
@@ -107,10 +107,11 @@ def test_the_report_s_terms_make_up_the_controller_s_cost(
     """Also where the last that was searched is another controller, and where momentum counts less."""
     settings = {"refine": True, "sweeps": 1, "delta": 0.0, "seconds": 0.8} if refine else {}
     outcome = tiny_fit(tmp_path / "walk", character, **settings)
-    terms = final_terms(outcome.capture.folder / LOG, outcome.capture)
+    log = read_log(outcome.capture.folder / LOG)
+    terms = final_terms(log, outcome.capture)
     assert sum(term.weight * term.value for term in terms) == pytest.approx(outcome.cost, rel=1e-12)
     assert {"markers", "velocity"} < {term.name for term in terms}
-    weighed = {row.stage: row.weights["velocity"] for row in read_log(outcome.capture.folder / LOG, outcome.capture)}
+    weighed = {row.stage: row.weights["velocity"] for row in log_rows(log, outcome.capture)}
     growth = outcome.capture.config.weights.velocity
     assert set(weighed.values()) == ({growth, MOMENTUM * growth} if refine else {growth})
 

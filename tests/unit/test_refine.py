@@ -128,6 +128,20 @@ def test_sweeps_lower_e_with_little_momentum_and_leave_the_weights(tmp_path: Pat
     assert any(changed)
 
 
+def test_a_chain_that_falls_behind_its_rival_is_swept_no_further(tmp_path: Path, character: Character) -> None:
+    capture = tiny_capture(tmp_path / "walk", character, seconds=0.6, refine=True, descents=1, sweeps=1)
+    growth = growth_of(capture, lambda g: None)
+    chain = guessed(growth, [Step(6), Step(12), Step(18)])
+    with EvaluationPool(tiny_setup(capture), 1) as pool:
+        alone = reopened(pool, chain, growth)
+        assert len(alone.way) > 2
+        assert alone.way[-1] == alone.cost
+        level = reopened(pool, chain, growth, alone.way)
+        behind = reopened(pool, chain, growth, (alone.way[0], alone.way[1] / 1.15))
+    assert level.way == alone.way
+    assert behind.way == alone.way[:2]
+
+
 def test_a_guessed_walk_is_closed_to_a_cycle_whose_way_in_stays(
     tmp_path: Path, character: Character, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.parts import in_parts
+from benchmarks.parts import in_parts, of_growth
 from benchmarks.rows import FALLS, SHARED, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
@@ -121,9 +121,7 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
         "peak knee torque": (float(torques[:, knees].max()), "N m"),
         "steps beyond human strength": (100.0 * float(beyond.any(axis=1).mean()), "%"),
     }
-    if grown is not None:
-        values["growth: joint error"] = (grown.evaluation.joint_error_cm, "cm")
-        values["growth: core time"] = (grown.outcome.core_s / 60.0, "min")
+    values |= of_growth(grown)
     for what, (value, unit) in values.items():
         yield Row(f"{named(case.name, options)} | {what}", result.capture.engine_name, value, unit, config.seed)
 

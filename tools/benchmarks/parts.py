@@ -18,5 +18,18 @@ def in_parts(fit: Fit, config: FitConfig) -> tuple[api.FitResult | None, api.Fit
         return None, fit(config, False)
     grown = fit(config.grown(), False)
     whole = fit(config, True)
-    core_s, wall_s = (getattr(grown.outcome, of) + getattr(whole.outcome, of) for of in ("core_s", "wall_s"))
-    return grown, replace(whole, outcome=replace(whole.outcome, core_s=core_s, wall_s=wall_s))
+    first, then = grown.outcome, whole.outcome
+    both = replace(then, core_s=first.core_s + then.core_s, wall_s=first.wall_s + then.wall_s)
+    return grown, replace(whole, outcome=both)
+
+
+def of_growth(grown: api.FitResult | None) -> dict[str, tuple[float | None, str]]:
+    """Quantities of a growth, with their units, where more went on behind it."""
+    if grown is None:
+        return {}
+    seen = grown.capture.silhouettes is not None
+    return {
+        "growth: joint error": (grown.evaluation.joint_error_cm, "cm"),
+        **({"growth: overlap": (grown.evaluation.silhouette_iou, "IoU")} if seen else {}),
+        "growth: core time": (grown.outcome.core_s / 60.0, "min"),
+    }

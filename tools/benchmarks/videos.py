@@ -13,7 +13,7 @@ from typing import Any
 
 import render_video
 
-from benchmarks.parts import in_parts
+from benchmarks.parts import in_parts, of_growth
 from benchmarks.rows import CACHE, FALLS, PROJECT, Row, measured_before
 from benchmarks.settings import config_of, named
 from mocap2ctrl import api
@@ -170,10 +170,7 @@ def measured(
         "controller: core time": (total - track, "min"),
         "wall time": (result.outcome.wall_s / 60.0, "min"),
     }
-    if grown is not None:
-        values["growth: joint error"] = (grown.evaluation.joint_error_cm, "cm")
-        values["growth: overlap"] = (grown.evaluation.silhouette_iou, "IoU")
-        values["growth: core time"] = (grown.outcome.core_s / 60.0, "min")
+    values |= of_growth(grown)
     if "reference" not in arguments:
         values = {name: pair for name, pair in values.items() if pair[0] is not None}
     return values, result.capture.engine_name
