@@ -72,3 +72,8 @@ class EngineError(Mocap2CtrlError):
 
 class GraphError(Mocap2CtrlError):
     """A control graph that cannot be read, does not hold together, or is for another character."""
+
+
+def reversed_range(where: str, start_s: float, end_s: float) -> str:
+    """What a user is told whose part ends before it begins."""
+    return f"{where}: time range {start_s:g} to {end_s:g} s; the first number must be less than the second"

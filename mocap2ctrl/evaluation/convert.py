@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mocap2ctrl.character.model import HEIGHT_RANGE_M, Character, load_character
-from mocap2ctrl.errors import ConfigError
+from mocap2ctrl.errors import ConfigError, reversed_range
 from mocap2ctrl.evaluation.export import check_outputs, export_motion, performed
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.fit.capture import Capture, holds_capture, load_capture
@@ -152,7 +152,9 @@ def _simulated(capture: Capture, fps: float | None) -> MotionClip:
 def _part(clip: MotionClip, time_range: tuple[float, float]) -> MotionClip:
     """What lies between two times on the source's clock."""
     (start_s, end_s), first, last = time_range, clip.times_s[0], clip.times_s[-1]
-    if not (start_s < end_s and start_s < last and end_s > first):
+    if end_s <= start_s:
+        raise ConfigError(reversed_range("the motion", start_s, end_s))
+    if start_s >= last or end_s <= first:
         raise ConfigError(f"time range {start_s:g} to {end_s:g} s; the motion runs from {first:g} to {last:g} s")
     begin, end = max(start_s, first) - first, min(end_s, last) - first
     return clip.cut(round(begin * clip.fps), round(end * clip.fps) + 1)

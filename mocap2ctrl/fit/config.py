@@ -103,13 +103,15 @@ class FitConfig:
             ("stability_s", "0 to 5 s", 0 <= self.stability_s <= 5),
             ("sweeps", "0 or more", self.sweeps >= 0),
             ("delta", "0 or more", 0 <= self.delta < float("inf")),
-            ("refine", "false, with this method", self.method == "incremental" or not self.refine),
-            ("robust", "false, with this method", self.method == "incremental" or not self.robust),
+            ("refine", f"false with method {self.method}", self.method == "incremental" or not self.refine),
+            ("robust", f"false with method {self.method}", self.method == "incremental" or not self.robust),
             ("robust", "false with cyclic: it is for chains", not (self.robust and self.cyclic)),
             ("cyclic", "true with refine alone", self.refine or not self.cyclic),
         ):
             if not valid:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; allowed is {allowed}")
+                value = getattr(self, name)
+                told = str(value).lower() if isinstance(value, bool) else repr(value)
+                raise ConfigError(f"{name} is {told}; allowed is {allowed}")
         for table, low, allowed in (
             ("spreads", 1e-9, "more than 0"),
             ("weights", 0.0, "0 or more"),

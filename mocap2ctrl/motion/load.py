@@ -11,7 +11,7 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import MotionFileError
+from mocap2ctrl.errors import MotionFileError, reversed_range
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
@@ -201,7 +201,9 @@ def _prepared(
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
     start_s, end_s = time_range
     first, length = source.start_s, (len(source) - 1) / source.fps
-    if not 0.0 <= start_s < end_s or not start_s < first + length or end_s <= first:
+    if end_s <= start_s:
+        raise MotionFileError(reversed_range(path, start_s, end_s))
+    if not 0.0 <= start_s < first + length or end_s <= first:
         raise MotionFileError(
             f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {first + length:g} s"
         )

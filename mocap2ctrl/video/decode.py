@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.errors import VideoError
+from mocap2ctrl.errors import VideoError, reversed_range
 from mocap2ctrl.types import Array
 from mocap2ctrl.video.container import FASTEST_FPS, SLOWEST_FPS, VideoInfo, probe, require_utf8
 from mocap2ctrl.video.frames import frames, nearest
@@ -25,7 +25,6 @@ __all__ = [
     "probe",
     "read_footage",
     "require_utf8",
-    "reversed_range",
     "working_size",
 ]
 
@@ -247,8 +246,3 @@ def _checked_range(time_range: tuple[float, float] | None, info: VideoInfo) -> t
             f"{info.path}: time range {start_s:g} to {end_s:g} s; the video runs from 0 to {info.duration_s:.2f} s"
         )
     return start_s, min(end_s, info.duration_s)
-
-
-def reversed_range(where: str, start_s: float, end_s: float) -> str:
-    """What a user is told whose part ends before it begins."""
-    return f"{where}: time range {start_s:g} to {end_s:g} s; the first number must be less than the second"

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.errors import VideoError
+from mocap2ctrl.errors import VideoError, reversed_range
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import held_still
@@ -18,7 +18,7 @@ from mocap2ctrl.video.background import Background, build_background
 from mocap2ctrl.video.border import border_contacts, usable_range
 from mocap2ctrl.video.choice import Clip, PersonAt
 from mocap2ctrl.video.cuts import one_scene
-from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage, reversed_range
+from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage
 from mocap2ctrl.video.glance import refuse_visitors
 from mocap2ctrl.video.light import CHANGING, steady_light
 from mocap2ctrl.video.mask_files import load_masks

@@ -466,7 +466,7 @@ class TestConvert:
         [
             ({"time_range": (0.5, 1.0)}, "runs from 1.5 to 3.5 s"),
             ({"time_range": (3.5, 4.0)}, "runs from 1.5 to 3.5 s"),
-            ({"time_range": (1.0, 1.0)}, "time range 1 to 1"),
+            ({"time_range": (1.0, 1.0)}, "time range 1 to 1 s; the first number must be less"),
             ({"height_m": 17.0}, "height is 17"),
             ({"fps": -1.0}, "fps is -1"),
             ({"cycles": 0}, "cycles is 0"),
