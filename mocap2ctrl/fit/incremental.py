@@ -14,7 +14,7 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, mean_terms, states_problem
 from mocap2ctrl.fit.structure import Step
 from mocap2ctrl.objective.terms import TermValue, total
-from mocap2ctrl.types import SimState
+from mocap2ctrl.types import Array, SimState
 
 GuessState = Callable[[str, float, float, ControlState | None], ControlState]
 """From a state's name, the seconds at which it begins and ends, and the state before it (None: it is the first) to a guess."""
@@ -66,6 +66,7 @@ class Growth:
         config: how hard to try.
         stability_frames: frames past the end of the evidence in which the last stage also looks (Eq. 11).
         on_generation: told of each generation.
+        errors: by which states are placed (`fit.structure.chain_steps`); None where they are equal.
     """
 
     guess: GuessState
@@ -74,6 +75,7 @@ class Growth:
     config: FitConfig
     stability_frames: int
     on_generation: Callable[[Generation], None]
+    errors: Array | None = None
 
 
 def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterator[Stage]:
@@ -95,21 +97,22 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
     tell = growth.on_generation
     growth = replace(growth, on_generation=lambda g: tell(replace(g, stages=len(steps))))
     for index, (end, _) in enumerate(steps):
+        begin = steps[index - 1].end_frame if index > 0 else 0
         window = end + (growth.stability_frames if index == len(steps) - 1 else 0)
         label = f"{end / fps:.2f} s"
         proposal = controller if index == 0 else with_new_state(controller, guess, steps[: index + 1], fps)
-        problems = [last_states_problem(evaluator, proposal, window, config, label)] * config.starts
+        problems = [last_states_problem(evaluator, proposal, begin, window, config, label)] * config.starts
         if lost:
-            problems.append(last_states_problem(evaluator, proposal, window, wider, label))
+            problems.append(last_states_problem(evaluator, proposal, begin, window, wider, label))
         elif index > 0 and try_without:
-            problems.append(last_states_problem(evaluator, controller, window, config, label))
+            problems.append(last_states_problem(evaluator, controller, begin, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
         results = search(pool, problems, rngs, config, growth.on_generation)
         previous = len(controller.states)
         controller, cost = _best(evaluator, results, window)
         lost = astray(evaluator, controller, steps[index - 2].end_frame if index > 1 else 0, end, config)
         if lost and index == len(steps) - 1:
-            problem = last_states_problem(evaluator, controller, window, wider, label)
+            problem = last_states_problem(evaluator, controller, begin, window, wider, label)
             problem = replace(problem, label=opened_label(problem.free))
             again = descended(pool, problem, growth, [index, AGAIN])
             controller, cost = min(
@@ -191,13 +194,14 @@ def _entered_s(controller: Controller, steps: Sequence[Step], fps: float) -> flo
 
 
 def last_states_problem(
-    evaluator: Evaluator, controller: Controller, end_frame: int, config: FitConfig, label: str
+    evaluator: Evaluator, controller: Controller, begin_frame: int, end_frame: int, config: FitConfig, label: str
 ) -> Problem:
     """Optimise the last states over the window that begins when the first of them is entered; earlier ones are fixed.
 
-    Where the reference flies one more is free: in the air it is too late to change what the body has left the ground with.
+    Where the reference flies from `begin_frame` on one more is free: in the air it is too late to change what the body has left
+    the ground with.
     """
-    flies = evaluator.objective.flies(max(end_frame - round(config.stage_s * config.fps), 0), end_frame)
+    flies = evaluator.objective.flies(begin_frame, end_frame)
     first = max(len(controller.states) - config.free_states - flies, 0)
     free = tuple(range(first, len(controller.states)))
     return states_problem(evaluator, controller, free, end_frame, config.spreads, label)

@@ -16,7 +16,8 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem
 from mocap2ctrl.fit.refine import refine, refined_weights
 from mocap2ctrl.fit.robust import hardened
-from mocap2ctrl.fit.structure import even_steps
+from mocap2ctrl.fit.segmentation import following_errors
+from mocap2ctrl.fit.structure import chain_steps
 from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import resample, state
@@ -30,7 +31,7 @@ def stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Gene
     growth, target = growth_of(capture, on_generation), pool.evaluator.objective.target
     if growth.config.method == "batch":
         return _batch(pool, growth)
-    steps = even_steps(len(target), target.fps, growth.config.stage_s)
+    steps = chain_steps(len(target), target.fps, growth.config.stage_s, growth.errors)
     found = refine(pool, steps, growth, capture) if growth.config.refine else grow(pool, steps, growth)
     return hardened(pool, found, growth) if growth.config.robust else found
 
@@ -49,8 +50,12 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
         return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
 
     config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
+    errors = None
+    if config.method == "incremental":
+        clip = resample(replace(capture.reference, loop=False), config.fps)
+        errors = following_errors(clip, capture.character, config.stage_s)
     guess = go_on if config.method == "growth" else follow
-    return Growth(guess, state(dense, 0), heading, config, stability_frames(capture), on_generation)
+    return Growth(guess, state(dense, 0), heading, config, stability_frames(capture), on_generation, errors)
 
 
 def stability_frames(capture: Capture) -> int:
@@ -70,7 +75,7 @@ def final_terms(pool: EvaluationPool, capture: Capture, controller: Controller) 
 def _batch(pool: EvaluationPool, growth: Growth) -> Iterator[Stage]:
     """Algorithm 2 over the whole clip at once: a chain of states of `stage_s` each, all free. Yields one stage."""
     target, config = pool.evaluator.objective.target, growth.config
-    ends = [step.end_frame for step in even_steps(len(target), target.fps, config.stage_s)]
+    ends = [step.end_frame for step in chain_steps(len(target), target.fps, config.stage_s)]
     times = [0.0, *(end / target.fps for end in ends)]
     states = [growth.guess(str(i + 1), times[i], times[i + 1], None) for i in range(len(ends))]
     chain = [

@@ -179,7 +179,7 @@ def contact_steps(pool: EvaluationPool, controller: Controller, growth: Growth) 
     loaded = rollouts.load[0] > load_threshold_n(character)
     loaded[0] = True  # no step has told yet whether the feet stand
     entered = [int(np.argmax(rollouts.state[0] >= i)) for i in range(1, int(rollouts.state[0].max()) + 1)]
-    return on_contacts([*entered, len(target) - 1], touchdowns(loaded, target.fps), target.fps)
+    return on_contacts([*entered, len(target) - 1], touchdowns(loaded, target.fps), target.fps, growth.errors)
 
 
 def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture) -> _Found | None:

@@ -1,4 +1,4 @@
-"""Structures of controllers: chains of equal stages, exits on touchdown, cycles (Vondrak §4.1.3, §5.1.3).
+"""Structures of controllers: chains of stages, exits on touchdown, cycles (Vondrak §4.1.3, §5.1.3).
 
 The two transformations of Algorithm 4, as plain functions: T_perp moves exits on time to the touchdowns that are near them, T_inf
 closes a chain whose touchdowns repeat to a cycle. What they give is still to be optimised.
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.control.controller import Controller
+from mocap2ctrl.types import Array
 
 REACH_S = 0.2
 """An exit on time may move so far to a touchdown (§5.1.3)."""
@@ -49,10 +50,46 @@ class Touchdown(NamedTuple):
     side: str
 
 
-def even_steps(frames: int, fps: float, stage_s: float) -> list[Step]:
-    """Equal stages of `stage_s` or a little more over `frames` frames (Algorithm 3, line 1), all left on time."""
-    stages = max(1, int((frames - 1) / fps / stage_s + 1e-9))
-    return [Step(round((frames - 1) * (i + 1) / stages)) for i in range(stages)]
+def chain_steps(frames: int, fps: float, stage_s: float, errors: Array | None = None) -> list[Step]:
+    """Stages of `stage_s` or a little more in the mean over `frames` frames (Algorithm 3, line 1), all left on time.
+
+    Args:
+        frames: of the clip.
+        fps: frames a second.
+        stage_s: T_s, seconds.
+        errors: (T, T) what a state costs from one frame to a later one, of which the sum is to be least; None for equal stages.
+    """
+    return [Step(end) for end in _ends(0, frames - 1, stages_of(frames, fps, stage_s), errors)]
+
+
+def stages_of(frames: int, fps: float, stage_s: float) -> int:
+    """How many stages of `stage_s` or a little more there are in `frames` frames."""
+    return max(1, int((frames - 1) / fps / stage_s + 1e-9))
+
+
+def _ends(begin: int, end: int, count: int, errors: Array | None) -> list[int]:
+    """Last frames of `count` states between two frames: those with the least errors; equal ones where none are allowed."""
+    best = None if errors is None else _best_ends(errors[begin : end + 1, begin : end + 1], count)
+    if best is None:
+        return [begin + round((end - begin) * (k + 1) / count) for k in range(count)]
+    return [begin + at for at in best]
+
+
+def _best_ends(errors: Array, count: int) -> list[int] | None:
+    """Last frames of `count` states from the first frame to the last whose errors (T, T) sum to the least: Bellman's way."""
+    frames = len(errors)
+    least = np.full((count + 1, frames), np.inf)
+    least[0, 0] = 0.0
+    begun = np.zeros((count + 1, frames), dtype=int)
+    for states in range(1, count + 1):
+        sums = least[states - 1][:, None] + errors
+        begun[states], least[states] = sums.argmin(axis=0), sums.min(axis=0)
+    if not np.isfinite(least[-1, -1]):
+        return None
+    ends = [frames - 1]
+    for states in range(count, 1, -1):
+        ends.append(int(begun[states, ends[-1]]))
+    return ends[::-1]
 
 
 def touchdowns(loaded: npt.NDArray[np.bool_], fps: float) -> list[Touchdown]:
@@ -70,8 +107,8 @@ def touchdowns(loaded: npt.NDArray[np.bool_], fps: float) -> list[Touchdown]:
     return sorted(found, key=lambda touchdown: touchdown.frame)
 
 
-def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float) -> list[Step]:
-    """T_perp: the same number of states, with the ends nearest to touchdowns moved there, and the others spaced evenly between.
+def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float, errors: Array | None = None) -> list[Step]:
+    """T_perp: the same number of states, with the ends nearest to touchdowns moved there, and the others placed anew between.
 
     An end moves by `REACH_S` at most, and only where one touchdown alone is so near to it: two feet that land together are two
     changes of contact within the paper's window. No state becomes shorter than a frame.
@@ -80,6 +117,7 @@ def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float) -> 
         ends: last frame of each state of the chain, ascending; the last one is the clip's end and stays.
         found: touchdowns of the chain's own simulation.
         fps: of the frames.
+        errors: see `chain_steps`.
     """
     reach = REACH_S * fps
     fixed: dict[int, Touchdown] = {}
@@ -98,8 +136,8 @@ def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float) -> 
         count = at - before
         if end - begin < count:
             return [Step(end) for end in ends]
-        steps += [Step(begin + round((end - begin) * (k + 1) / count)) for k in range(count - 1)]
-        steps.append(Step(end, fixed[at].side if at in fixed else ""))
+        *others, last = _ends(begin, end, count, errors)
+        steps += [*map(Step, others), Step(last, fixed[at].side if at in fixed else "")]
     return steps
 
 

@@ -36,7 +36,7 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Elsewhere, Evaluator, Problem, Spreads, decode, state_entry_snapshots
 from mocap2ctrl.fit.refine import MOMENTUM
 from mocap2ctrl.fit.run import FitProgress, fit_capture
-from mocap2ctrl.fit.structure import Step, even_steps
+from mocap2ctrl.fit.structure import Step, chain_steps
 from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
 from mocap2ctrl.motion.clips import resample, state
@@ -185,9 +185,9 @@ def test_ctrl_c_while_the_controller_is_saved_loses_nothing(
 
 
 @pytest.mark.parametrize(("seconds", "stage_s", "count"), [(1.0, 0.2, 5), (0.5, 0.2, 2), (0.1, 0.2, 1), (2.0, 0.3, 6)])
-def test_stages_are_even_and_end_with_the_clip(seconds: float, stage_s: float, count: int) -> None:
+def test_stages_are_equal_and_end_with_the_clip(seconds: float, stage_s: float, count: int) -> None:
     frames = round(seconds * 30) + 1
-    ends = [step.end_frame for step in even_steps(frames, 30.0, stage_s)]
+    ends = [step.end_frame for step in chain_steps(frames, 30.0, stage_s)]
     assert len(ends) == count
     assert ends[-1] == frames - 1
     widths = np.diff([0, *ends])
@@ -226,11 +226,11 @@ def test_a_state_that_ends_on_contact_waits_for_it_and_times_count_from_there(ch
 def test_only_the_last_two_states_are_free_and_begin_where_the_first_of_them_does(
     evaluator: Evaluator, chain: Controller
 ) -> None:
-    problem = last_states_problem(evaluator, chain, 24, FitConfig(), "x")
+    problem = last_states_problem(evaluator, chain, 18, 24, FitConfig(), "x")
     assert problem.free == (2, 3)
     assert not problem.free_start
     assert problem.first_frame == 12
-    whole = last_states_problem(evaluator, chain.with_states(chain.states[:2]), 12, FitConfig(), "x")
+    whole = last_states_problem(evaluator, chain.with_states(chain.states[:2]), 6, 12, FitConfig(), "x")
     assert whole.free == (0, 1)
     assert whole.free_start
     assert whole.first_frame == 0
@@ -253,7 +253,7 @@ def test_after_a_stage_that_went_astray_one_search_opens_two_states_more(
         labels: list[str] = []
         growth = growth_of(capture, lambda generation, said=labels: said.append(generation.label))  # type: ignore[misc]
         with EvaluationPool(tiny_setup(capture), 1) as pool:
-            steps = even_steps(len(pool.evaluator.objective.target), 30.0, 0.2)
+            steps = chain_steps(len(pool.evaluator.objective.target), 30.0, 0.2)
             *_, last = grow(pool, steps, growth)
         ends[astray_cm] = last.cost
         normal = [[(0,)], [(0, 1)], [(1, 2)], [(2, 3)]]
@@ -291,12 +291,12 @@ def test_where_the_reference_flies_one_more_state_is_free(evaluator: Evaluator, 
     leaping = replace(evaluator, objective=replace(evaluator.objective, target=replace(target, momentum=momentum)))
     ends = {24: (2, 3), 23: (2, 3), 22: (1, 2, 3), 15: (1, 2, 3), 14: (2, 3)}
     for end, free in ends.items():
-        assert last_states_problem(leaping, chain, end, FitConfig(), "x").free == free
+        assert last_states_problem(leaping, chain, end - 6, end, FitConfig(), "x").free == free
 
 
 def test_going_on_from_a_snapshot_is_going_through(evaluator: Evaluator, chain: Controller) -> None:
     """The window simulated from where state 3 is entered has the bits of the whole simulation's end."""
-    problem = last_states_problem(evaluator, chain, 24, FitConfig(), "x")
+    problem = last_states_problem(evaluator, chain, 18, 24, FitConfig(), "x")
     part = simulate_mean(evaluator, problem)
     everything = replace(problem, free=(0, 1, 2, 3), free_start=True, first_frame=0)
     everything = replace(everything, snapshot=start_vector(chain.start))
@@ -333,7 +333,7 @@ def test_arrays_and_controllers_say_the_same(evaluator: Evaluator, chain: Contro
 def test_a_state_that_is_never_entered_ends_at_the_window_s_end(evaluator: Evaluator, chain: Controller) -> None:
     slow = chain.with_states([replace(chain.states[0], exit=Exit("time", 9.0, "2")), *chain.states[1:]])
     (snapshot,) = state_entry_snapshots(evaluator, slow, 2, 24)
-    problem = last_states_problem(evaluator, slow, 24, FitConfig(), "x")
+    problem = last_states_problem(evaluator, slow, 18, 24, FitConfig(), "x")
     assert snapshot.shape == problem.snapshot.shape
     assert problem.first_frame == 24
     assert np.isfinite([t.value[0] for t in evaluator.terms(problem, [evaluator.spec(problem).mean])]).all()
@@ -361,7 +361,7 @@ def test_costs_are_means_over_engines(evaluator: Evaluator, chain: Controller, c
     other = MujocoEngine(replace(character, friction=0.3))
     both, alone = replace(evaluator, others=(Elsewhere(other),)), replace(evaluator, engine=other)
     config = budget("quick")
-    problems = [last_states_problem(e, chain, 24, config, "") for e in (both, evaluator, alone)]
+    problems = [last_states_problem(e, chain, 18, 24, config, "") for e in (both, evaluator, alone)]
     assert len(problems[0].snapshots_elsewhere) == 1
     np.testing.assert_array_equal(problems[0].snapshots_elsewhere[0], problems[2].snapshot)
     assert not np.array_equal(problems[0].snapshot, problems[0].snapshots_elsewhere[0])

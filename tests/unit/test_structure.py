@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,9 @@ from mocap2ctrl.control.controller import Controller, ControlState, Exit, Target
 from mocap2ctrl.fit.structure import (
     Step,
     Touchdown,
+    chain_steps,
     closed,
     cycle_states,
-    even_steps,
     on_contacts,
     repeats,
     touchdowns,
@@ -76,7 +77,7 @@ def test_touchdowns_too_far_from_any_exit_move_none() -> None:
 def test_as_many_states_as_before_each_of_a_frame_at_least() -> None:
     rng = np.random.default_rng(1)
     for _ in range(300):
-        ends = [step.end_frame for step in even_steps(int(rng.integers(20, 120)), FPS, float(rng.uniform(0.1, 0.4)))]
+        ends = [step.end_frame for step in chain_steps(int(rng.integers(20, 120)), FPS, float(rng.uniform(0.1, 0.4)))]
         found = [
             Touchdown(int(frame), str(rng.choice(["left", "right"])))
             for frame in np.unique(rng.integers(1, ends[-1], rng.integers(0, 8)))
@@ -89,6 +90,29 @@ def test_as_many_states_as_before_each_of_a_frame_at_least() -> None:
             if step.contact:
                 assert Touchdown(step.end_frame, step.contact) in found
                 assert abs(step.end_frame - end) <= 0.2 * FPS
+
+
+def test_between_touchdowns_states_are_placed_by_their_errors() -> None:
+    errors = np.triu(np.ones((43, 43)), 1)
+    errors[np.tril_indices(43)] = np.inf
+    errors[7, 11] = 0.0
+    found = [Touchdown(7, "left"), Touchdown(20, "right")]
+    assert on_contacts([5, 13, 20, 42], found, FPS, errors) == [Step(7, "left"), Step(11), Step(20, "right"), Step(42)]
+    assert on_contacts([5, 13, 20, 42], found, FPS)[1] == Step(13)  # equal, up to rounding
+
+
+def test_a_chain_has_the_least_sum_of_errors() -> None:
+    """Against all chains of four states, counted out."""
+    rng = np.random.default_rng(3)
+    errors = np.triu(rng.uniform(size=(12, 12)), 1)
+    errors[np.tril_indices(12)] = np.inf
+    chains = [(0, *inner, 11) for inner in itertools.combinations(range(1, 11), 3)]
+    best = min(chains, key=lambda ends: sum(errors[a, b] for a, b in itertools.pairwise(ends)))
+    assert [step.end_frame for step in chain_steps(12, 10.0, 0.25, errors)] == list(best[1:])
+
+
+def test_where_no_chain_is_allowed_stages_are_equal() -> None:
+    assert chain_steps(13, 10.0, 0.3, np.full((13, 13), np.inf)) == [Step(3), Step(6), Step(9), Step(12)]
 
 
 def test_a_walk_repeats_itself_from_one_touchdown_of_a_foot_to_the_next(character: Character) -> None:

@@ -1,0 +1,85 @@
+"""Where states end: servos in closed form know their own ends again, and what they miss is what markers miss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mocap2ctrl.character.kinematics import clip_frames, marker_layout, points_world
+from mocap2ctrl.character.model import Character
+from mocap2ctrl.fit.segmentation import ALPHAS, following_errors, marker_levers
+from mocap2ctrl.fit.structure import Step, chain_steps
+from mocap2ctrl.simulation.engine import TIME_STEP_S
+from mocap2ctrl.types import Array, MotionClip
+
+FPS, STAGE_S = 30.0, 0.2
+
+
+def clip_of(character: Character, angles: Array) -> MotionClip:
+    """A body that turns nothing but its joints."""
+    frames = len(angles)
+    places, turns = np.tile([0.0, 0.0, 1.0], (frames, 1)), np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1))
+    return MotionClip("servos", FPS, places, turns, angles)
+
+
+def servos(character: Character, ends: list[int], alpha: float = ALPHAS[3]) -> Array:
+    """(T, J) what one servo after the other does, each towards a pose by chance."""
+    rng = np.random.default_rng(5)
+    lower, upper = character.lower_limits, character.upper_limits
+    rate = -np.log(1.0 - alpha) / TIME_STEP_S
+    angles = [0.5 * (lower + upper)]
+    for begin, end in zip([0, *ends], ends, strict=False):
+        target = rng.uniform(lower, upper)
+        left = np.exp(-rate * np.arange(1, end - begin + 1) / FPS)[:, None]
+        angles += list(target + left * (angles[-1] - target))
+    return np.array(angles)
+
+
+def test_a_chain_of_servos_is_cut_where_they_change(character: Character) -> None:
+    ends = [4, 9, 20, 26, 36]
+    clip = clip_of(character, servos(character, ends))
+    errors = following_errors(clip, character, STAGE_S)
+    assert chain_steps(37, FPS, 0.24, errors) == [Step(end) for end in ends]
+    assert sum(errors[a, b] for a, b in zip([0, *ends], ends, strict=False)) == pytest.approx(0.0, abs=1e-9)
+    assert errors[4, 10] > 1e-3
+
+
+def test_states_have_bounds(character: Character) -> None:
+    clip = clip_of(character, servos(character, [36]))
+    finite = np.isfinite(following_errors(clip, character, STAGE_S))
+    lengths = np.subtract(*np.nonzero(finite)[::-1])
+    assert (lengths.min(), lengths.max()) == (3, 15)
+    assert np.array_equal(finite, np.triu(np.tril(finite, 15), 3))
+
+
+def test_what_is_missed_is_what_markers_miss(character: Character) -> None:
+    """One knee swings to and fro by a little; the best servo of its kind stays about where it is."""
+    knee = character.hinge_names.index("left_shank.flexion")
+    angles = np.tile(0.5 * (character.lower_limits + character.upper_limits), (13, 1))
+    angles[:, knee] += 0.02 * np.sin(np.linspace(0.0, 4.0 * np.pi, 13))
+    segment, local = marker_layout(character)
+    still = clip_of(character, np.tile(angles[0], (13, 1)))
+    moved, rest = (
+        points_world(*clip_frames(character, clip), segment, local) for clip in (clip_of(character, angles), still)
+    )
+    missed = float(np.sum(np.mean(np.sum((moved - rest)[1:] ** 2, axis=-1), axis=-1)))
+    error = following_errors(clip_of(character, angles), character, 0.4)[0, 12]
+    assert 0.8 * missed < error <= missed * (1.0 + 1e-6)
+
+
+def test_hinges_near_the_trunk_weigh_more(character: Character) -> None:
+    clip = clip_of(character, np.tile(character.zero_pose().angles, (2, 1)))
+    lever = dict(zip(character.hinge_names, marker_levers(clip, character), strict=True))
+    assert lever["left_thigh.flexion"] > lever["left_shank.flexion"] > lever["left_foot.dorsiflexion"] > 0.0
+    assert lever["left_upper_arm.flexion"] == pytest.approx(lever["right_upper_arm.flexion"], rel=1e-6)
+
+
+def test_targets_stay_within_joint_limits(character: Character) -> None:
+    """A knee at its limit cannot be asked to go beyond it, however slow its servo is."""
+    knee = character.hinge_names.index("left_shank.flexion")
+    angles = np.tile(0.5 * (character.lower_limits + character.upper_limits), (13, 1))
+    angles[:, knee] = character.upper_limits[knee] + np.linspace(0.0, 0.3, 13)
+    errors = following_errors(clip_of(character, angles), character, STAGE_S)
+    free = angles.copy()
+    free[:, knee] = np.linspace(character.lower_limits[knee], character.lower_limits[knee] + 0.3, 13)
+    assert errors[0, 6] > 10.0 * following_errors(clip_of(character, free), character, STAGE_S)[0, 6]
