@@ -18,7 +18,7 @@ from mocap2ctrl.fit.refine import refine, refined_weights
 from mocap2ctrl.fit.robust import hardened
 from mocap2ctrl.fit.segmentation import following_errors
 from mocap2ctrl.fit.structure import chain_steps
-from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
+from mocap2ctrl.fit.warm_start import previous_state, reference_of
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.terms import TermValue
@@ -41,13 +41,14 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
     dense = resample(replace(capture.reference, loop=False), DENSE_FPS)
     # A motion file's clip faces along x from the start; the person in a video may face any way.
     heading = float(rotations.heading(dense.root_orientation[0])) if capture.silhouettes is not None else 0.0
-    turns = heading_rotations(dense, heading)
+    reference = reference_of(dense, heading, capture.character)
+    first = TargetPose(reference.root_rotations[0], dense.angles[0])
 
     def follow(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
-        return reference_state(name, dense, turns, begin_s, end_s, capture.character)
+        return reference.state(name, begin_s, end_s)
 
     def go_on(name: str, begin_s: float, end_s: float, previous: ControlState | None) -> ControlState:
-        return previous_state(name, previous, TargetPose(turns[0], dense.angles[0]), capture.character)
+        return previous_state(name, previous, first, capture.character)
 
     config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
     errors = None

@@ -1,13 +1,18 @@
 """First guesses for a state from a reference: the servo's closed form, fitted to the reference over the state's time.
 
-A servo of rate alpha approaches its target q_d as q(t) = q_d + (q_0 - q_d) e^{-k t}. Asking that it pass from the reference's
-angle at the state's beginning to the one at its end gives q_d; the target exaggerates the pose, as the paper's do.
+A servo of rate alpha approaches its target q_d as q(t) = q_d + (q_0 - q_d) e^{-k t}. For a given alpha the target with which it
+follows the reference most nearly, from the reference's own angle at the state's beginning on, is a least-squares problem of one
+number for each hinge; of a few alphas each group of hinges takes the one that follows it best. The target exaggerates the pose, as
+the paper's do.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
+from mocap2ctrl.character.kinematics import clip_frames, marker_layout, points_world
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import ControlState, Exit, TargetPose
 from mocap2ctrl.geometry import rotations
@@ -17,35 +22,93 @@ from mocap2ctrl.types import Array, MotionClip
 ALPHA = 0.1
 """Algorithm 2, line 3."""
 
-LONGEST_REACH = 1.5
-"""How much further than the reference moved in the state a target may lie, as a multiple: keeps short states from wild targets."""
+ALPHAS = np.array([0.01, 0.02, 0.04, 0.07, ALPHA, 0.14, 0.2])
+"""Of servos that are fitted."""
+
+TRIFLE = 1e-4
+"""Square radians by which a servo must follow better for its rate to be e times `ALPHA`: one that rests has `ALPHA`."""
+
+FURTHEST_TURN = 2.0
+"""Radians by which a root's target may lie from where the root is when its state begins, about each axis."""
+
+TURN = 1e-4
+"""Radians of a difference."""
 
 
-def reference_state(
-    name: str, clip: MotionClip, root_rotations: Array, begin_s: float, end_s: float, character: Character
-) -> ControlState:
-    """A state that follows `clip` from `begin_s` to `end_s`, if the servos had their way.
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What states are guessed from.
+
+    Attributes:
+        clip: the motion, not looped, at a rate of which every frame is looked at.
+        root_rotations: (T, 3) its unwrapped root rotations in the heading frame.
+        character: whose joint limits and alpha groups apply.
+        levers: (J,) `marker_levers` of the clip.
+    """
+
+    clip: MotionClip
+    root_rotations: Array
+    character: Character
+    levers: Array
+
+    def state(self, name: str, begin_s: float, end_s: float) -> ControlState:
+        """The state that follows the clip best from `begin_s` to `end_s`, seconds, if the servos had their way.
+
+        Past the clip's end the last frame holds.
+        """
+        character, clip = self.character, self.clip
+        times = np.linspace(begin_s, end_s, max(1, round((end_s - begin_s) * clip.fps)) + 1)
+        angles, roots = (_sampled(values, clip.fps, times) for values in (clip.angles, self.root_rotations))
+        low, high = character.lower_limits - angles[0], character.upper_limits - angles[0]
+        reach, missed = servo_fits(angles[1:] - angles[0], times[1:] - begin_s, low, high)
+        turn, turned = servo_fits(roots[1:] - roots[0], times[1:] - begin_s, -FURTHEST_TURN, FURTHEST_TURN)
+        group, weights = np.eye(len(character.groups))[character.hinge_group], self.levers[:, None] ** 2
+        off = missed @ (weights * group) / np.maximum(np.sum(weights * group, axis=0), 1e-12)
+        off[:, 0] = turned.mean(axis=1)
+        unusual = TRIFLE * np.log(ALPHAS / ALPHA) ** 2
+        best = np.argmin(off / (len(times) - 1) + unusual[:, None], axis=0)
+        hinges = np.arange(len(character.hinges))
+        return ControlState(
+            name=name,
+            target=TargetPose(roots[0] + turn[best[0]], angles[0] + reach[best[character.hinge_group], hinges]),
+            alpha=ALPHAS[best],
+            balance=np.zeros(3),
+            exit=Exit(),
+        )
+
+
+def reference_of(clip: MotionClip, heading: float, character: Character) -> Reference:
+    """Guesses from a clip, for a controller of that heading, radians."""
+    clip = replace(clip, loop=False)
+    return Reference(clip, heading_rotations(clip, heading), character, marker_levers(clip, character))
+
+
+def servo_fits(moved: Array, times_s: Array, low: Array | float, high: Array | float) -> tuple[Array, Array]:
+    """How far servos are best to reach, and what they miss: (K, ..., N) each, for K `ALPHAS`; the latter sums of squares.
 
     Args:
-        name: of the state.
-        clip: the reference.
-        root_rotations: (T, 3) its unwrapped root rotations in the heading frame.
-        begin_s, end_s: seconds on the clip's time line; past its end the last frame holds.
-        character: whose joint limits and alpha groups apply.
+        moved: (..., T, N) what they are to follow, less where they begin.
+        times_s: (T,) seconds after that.
+        low, high: (..., N) bounds of what they may reach for.
     """
-    rate = -np.log(1.0 - ALPHA) / TIME_STEP_S
-    decay = np.exp(-rate * (end_s - begin_s))
-    reach = min(1.0 / (1.0 - decay), LONGEST_REACH)
-    first, last = _sample(clip.angles, clip.fps, begin_s), _sample(clip.angles, clip.fps, end_s)
-    angles = np.clip(first + reach * (last - first), character.lower_limits, character.upper_limits)
-    first, last = _sample(root_rotations, clip.fps, begin_s), _sample(root_rotations, clip.fps, end_s)
-    return ControlState(
-        name=name,
-        target=TargetPose(first + reach * (last - first), angles),
-        alpha=np.full(len(character.groups), ALPHA),
-        balance=np.zeros(3),
-        exit=Exit(),
-    )
+    rates = -np.log(1.0 - ALPHAS) / TIME_STEP_S
+    approach = 1.0 - np.exp(-rates[:, None] * times_s)
+    along = np.tensordot(approach, moved, ([1], [-2]))
+    square = np.sum(approach**2, axis=1).reshape(-1, *[1] * (moved.ndim - 1))
+    reach = np.clip(along / square, low, high)
+    return reach, np.sum(moved**2, axis=-2) - 2.0 * reach * along + reach**2 * square
+
+
+def marker_levers(clip: MotionClip, character: Character) -> Array:
+    """(J,) how far the markers move when a hinge turns by a radian, metres: root mean square over markers and frames."""
+    segment, local = marker_layout(character)
+
+    def markers(angles: Array) -> Array:
+        return points_world(*clip_frames(character, replace(clip, angles=angles)), segment, local)
+
+    before = markers(clip.angles)
+    turned = [markers(clip.angles + TURN * one) for one in np.eye(len(character.hinges))]
+    return np.array([np.sqrt(np.mean(np.sum((after - before) ** 2, axis=-1))) / TURN for after in turned])
 
 
 def previous_state(name: str, previous: ControlState | None, first: TargetPose, character: Character) -> ControlState:
@@ -64,9 +127,9 @@ def heading_rotations(clip: MotionClip, heading: float) -> Array:
     return rotations.unwrapped_rotation_vectors(rotations.multiply(rotations.yaw(-heading), clip.root_orientation))
 
 
-def _sample(values: Array, fps: float, time_s: float) -> Array:
-    position = min(max(time_s * fps, 0.0), len(values) - 1.0)
-    i = min(int(position), len(values) - 2) if len(values) > 1 else 0
-    j = min(i + 1, len(values) - 1)
-    fraction = position - i
-    return np.asarray((1.0 - fraction) * values[i] + fraction * values[j])
+def _sampled(values: Array, fps: float, times_s: Array) -> Array:
+    """(T, N) rows of `values` at times, between its own and past its ends the first and the last."""
+    position = np.clip(times_s * fps, 0.0, len(values) - 1.0)
+    i = np.minimum(position.astype(int), max(len(values) - 2, 0))
+    fraction = (position - i)[:, None]
+    return np.asarray((1.0 - fraction) * values[i] + fraction * values[np.minimum(i + 1, len(values) - 1)])

@@ -38,7 +38,7 @@ from mocap2ctrl.fit.refine import MOMENTUM
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.structure import Step, chain_steps
 from mocap2ctrl.fit.video import video_config
-from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.fit.warm_start import reference_of
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.objective.flight import Momentum
 from mocap2ctrl.report.capture import final_terms, log_rows, read_log
@@ -56,8 +56,8 @@ def evaluator(tmp_path_factory: pytest.TempPathFactory, character: Character) ->
 def chain(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Controller:
     """Four states of 0.2 s, as guessed from the walk."""
     clip = resample(tiny_capture(tmp_path_factory.mktemp("chain") / "c", character, seconds=0.8).reference, 120.0)
-    turns = heading_rotations(clip, 0.0)
-    states = [reference_state(str(i + 1), clip, turns, 0.2 * i, 0.2 * (i + 1), character) for i in range(4)]
+    reference = reference_of(clip, 0.0, character)
+    states = [reference.state(str(i + 1), 0.2 * i, 0.2 * (i + 1)) for i in range(4)]
     leaving = [replace(s, exit=Exit("time", 0.2, str(i + 2))) for i, s in enumerate(states[:-1])]
     return Controller((*leaving, states[-1]), state(clip, 0))
 

@@ -21,7 +21,7 @@ from mocap2ctrl.fit.config import ASTRAY_CM, FitConfig, budget, growth_weights, 
 from mocap2ctrl.fit.problem import Problem, Spreads
 from mocap2ctrl.fit.run import FitProgress, evaluation_setup, fit_capture
 from mocap2ctrl.fit.video import TRACK_STATE, track_key, tracked_capture, video_capture, video_config
-from mocap2ctrl.fit.warm_start import heading_rotations, previous_state, reference_state
+from mocap2ctrl.fit.warm_start import previous_state, reference_of
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.camera import world_to_camera
 from mocap2ctrl.motion.clips import resample, state
@@ -116,7 +116,7 @@ def guess_cost(folder: Path, character: Character, clip: MotionClip, seen: Silho
     evaluator = evaluation_setup(capture).evaluator()
     dense = resample(capture.reference, 120.0)
     heading = float(rotations.heading(dense.root_orientation[0]))
-    guess = reference_state("1", dense, heading_rotations(dense, heading), 0.0, 0.2, character)
+    guess = reference_of(dense, heading, character).state("1", 0.0, 0.2)
     if growth:
         guess = previous_state("1", None, guess.target, character)
     controller = Controller((guess,), state(dense, 0), heading, evaluator.prior.name)

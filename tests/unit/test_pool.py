@@ -31,7 +31,7 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, Problem, Spreads, declare
 from mocap2ctrl.fit.run import FitProgress, fit_capture
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.fit.warm_start import reference_of
 from mocap2ctrl.motion.clips import resample, state
 from mocap2ctrl.types import Array
 
@@ -49,10 +49,8 @@ def setup(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Eva
 def problem(tmp_path_factory: pytest.TempPathFactory, character: Character) -> Problem:
     """Two states over the first 0.4 s of a walk, all free."""
     clip = resample(tiny_capture(tmp_path_factory.mktemp("problem") / "capture", character).reference, 120.0)
-    turns = heading_rotations(clip, 0.0)
-    first, second = (
-        reference_state(name, clip, turns, begin, begin + 0.2, character) for name, begin in (("1", 0.0), ("2", 0.2))
-    )
+    reference = reference_of(clip, 0.0, character)
+    first, second = (reference.state(name, begin, begin + 0.2) for name, begin in (("1", 0.0), ("2", 0.2)))
     leaving = type(first)(first.name, first.target, first.alpha, first.balance, first.swing, Exit("time", 0.2, "2"))
     start = state(clip, 0)
     controller = Controller((leaving, second), start)

@@ -7,7 +7,7 @@ import pytest
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import ALPHA_RANGE
-from mocap2ctrl.fit.warm_start import heading_rotations, reference_state
+from mocap2ctrl.fit.warm_start import ALPHA, heading_rotations, marker_levers, reference_of
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.types import Array, MotionClip
 
@@ -35,9 +35,10 @@ def bend(character: Character) -> MotionClip:
 def test_a_clip_that_rests_is_its_own_target(character: Character) -> None:
     rest = 0.3 * character.lower_limits + 0.7 * character.upper_limits
     clip = clip_of(character, np.tile(rest, (30, 1)))
-    guess = reference_state("a", clip, heading_rotations(clip, 0.0), 0.05, 0.2, character)
+    guess = reference_of(clip, 0.0, character).state("a", 0.05, 0.2)
     assert guess.target.angles == pytest.approx(rest)
     assert guess.target.root_rotation == pytest.approx(np.zeros(3))
+    assert guess.alpha == pytest.approx(np.full(len(character.groups), ALPHA))
     assert guess.name == "a"
     assert guess.exit.kind == "never"
     assert guess.balance == pytest.approx(np.zeros(3))
@@ -48,22 +49,23 @@ def test_a_free_servo_ends_where_the_reference_does(
     character: Character, bend: MotionClip, begin_s: float, end_s: float
 ) -> None:
     """Eq. 5 step by step, with nothing else acting, from the reference's pose at the state's beginning to the one at its end."""
-    turns = heading_rotations(bend, 0.0)
-    guess = reference_state("1", bend, turns, begin_s, end_s, character)
+    reference = reference_of(bend, 0.0, character)
+    guess, turns = reference.state("1", begin_s, end_s), reference.root_rotations
     first, last = round(begin_s * FPS), round(end_s * FPS)
     alpha = guess.alpha[character.hinge_group]
     q, root = bend.angles[first].copy(), turns[first].copy()
     for _ in range(last - first):
         q -= alpha * (q - guess.target.angles)
         root -= guess.alpha[0] * (root - guess.target.root_rotation)
-    assert q == pytest.approx(bend.angles[last], abs=0.02)
-    assert root == pytest.approx(turns[last], abs=0.02)
+    assert q == pytest.approx(bend.angles[last], abs=0.04)
+    assert root == pytest.approx(turns[last], abs=0.04)
 
 
 def test_targets_exaggerate_in_the_direction_of_motion(character: Character, bend: MotionClip) -> None:
-    guess = reference_state("1", bend, heading_rotations(bend, 0.0), 0.2, 0.4, character)
-    beyond = (guess.target.angles - bend.angles[48]) * np.sign(bend.angles[48] - bend.angles[24])
-    assert np.all(beyond >= -1e-12)
+    guess = reference_of(bend, 0.0, character).state("1", 0.2, 0.4)
+    moved = bend.angles[48] - bend.angles[24]
+    beyond = (guess.target.angles - bend.angles[48]) * np.sign(moved)
+    assert np.all(beyond[np.abs(moved) > 0.05] > 0.0)
 
 
 def test_targets_keep_the_joint_limits(character: Character) -> None:
@@ -71,7 +73,7 @@ def test_targets_keep_the_joint_limits(character: Character) -> None:
     low, high = character.lower_limits, character.upper_limits
     share = np.linspace(0.0, 1.0, 13)[:, None]
     clip = clip_of(character, low + share * (high - low))
-    guess = reference_state("1", clip, heading_rotations(clip, 0.0), 0.0, 0.1, character)
+    guess = reference_of(clip, 0.0, character).state("1", 0.0, 0.1)
     assert np.all(guess.target.angles <= high + 1e-12)
     assert np.all(guess.target.angles >= low - 1e-12)
     assert np.all((guess.alpha >= ALPHA_RANGE[0]) & (guess.alpha <= ALPHA_RANGE[1]))
@@ -79,14 +81,14 @@ def test_targets_keep_the_joint_limits(character: Character) -> None:
 
 
 def test_past_the_clip_s_end_its_last_frame_holds(character: Character, bend: MotionClip) -> None:
-    guess = reference_state("1", bend, heading_rotations(bend, 0.0), SECONDS + 0.1, SECONDS + 0.3, character)
+    guess = reference_of(bend, 0.0, character).state("1", SECONDS + 0.1, SECONDS + 0.3)
     assert guess.target.angles == pytest.approx(bend.angles[-1])
     assert guess.target.root_rotation == pytest.approx([0.0, 0.4, 0.0])
 
 
 def test_a_clip_of_one_frame_is_enough(character: Character) -> None:
     clip = clip_of(character, np.zeros((1, len(character.hinges))))
-    guess = reference_state("1", clip, heading_rotations(clip, 0.0), 0.0, 0.2, character)
+    guess = reference_of(clip, 0.0, character).state("1", 0.0, 0.2)
     assert guess.target.angles == pytest.approx(np.zeros(len(character.hinges)))
 
 
@@ -105,3 +107,10 @@ def test_root_rotations_are_relative_to_the_heading(character: Character, bend: 
     """The same motion facing another way has the same rotations in its own heading frame."""
     turned = clip_of(character, bend.angles, rotations.multiply(rotations.yaw(2.0), bend.root_orientation))
     np.testing.assert_allclose(heading_rotations(turned, 2.0), heading_rotations(bend, 0.0), atol=1e-9)
+
+
+def test_hinges_near_the_trunk_weigh_more(character: Character) -> None:
+    clip = clip_of(character, np.tile(character.zero_pose().angles, (2, 1)))
+    lever = dict(zip(character.hinge_names, marker_levers(clip, character), strict=True))
+    assert lever["left_thigh.flexion"] > lever["left_shank.flexion"] > lever["left_foot.dorsiflexion"] > 0.0
+    assert lever["left_upper_arm.flexion"] == pytest.approx(lever["right_upper_arm.flexion"], rel=1e-6)
