@@ -44,7 +44,7 @@ class FitConfig:
             for videos, `growth` (Algorithm 3 from silhouettes alone: targets under the prior, new states like the last).
         seed: of every random number of the fit.
         fps: frames a second that the objective looks at; a divisor of 120.
-        stage_s: T_s of Algorithm 3 in seconds; for `batch` the time of each state.
+        stage_s: T_s of Algorithm 3 in seconds, of stages in the mean; for `batch` the time of each state.
         generations: of CMA-ES in each optimisation of a stage.
         descents: steps of a Gauss-Newton descent from where each CMA-ES has arrived; 0 for none. `batch` and `growth` take none,
             and four times as many generations.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S
 from mocap2ctrl.fit.structure import stages_of
 from mocap2ctrl.fit.warm_start import marker_levers, servo_fits
 from mocap2ctrl.types import Array, MotionClip
@@ -31,10 +32,10 @@ def following_errors(clip: MotionClip, character: Character, stage_s: float) -> 
     """
     angles, frames = clip.angles, len(clip)
     mean = (frames - 1) / stages_of(frames, clip.fps, stage_s)
-    shortest, longest = max(1, int(SHORTEST * mean)), min(int(np.ceil(LONGEST * mean)), frames - 1)
+    shortest, longest = _bounds(mean, clip.fps)
     weights = np.eye(len(character.groups))[character.hinge_group] * marker_levers(clip, character)[:, None] ** 2
     errors = np.full((frames, frames), np.inf)
-    for length in range(shortest, longest + 1):
+    for length in range(shortest, min(longest, frames - 1) + 1):
         first, after = np.arange(frames - length), np.arange(1, length + 1)
         begun = angles[first]
         moved = angles[first[:, None] + after] - begun[:, None]
@@ -42,3 +43,11 @@ def following_errors(clip: MotionClip, character: Character, stage_s: float) -> 
         _, missed = servo_fits(moved, after / clip.fps, low, high)
         errors[first, first + length] = np.sum(np.min(missed @ weights, axis=0), axis=-1)
     return errors
+
+
+def _bounds(mean: float, fps: float) -> tuple[int, int]:
+    """Frames that a state has at least and at most: as an exit on time allows, but for the mean itself, which is always allowed."""
+    least_s, most_s = EXIT_TIME_RANGE_S
+    shortest = max(int(SHORTEST * mean), int(np.ceil(least_s * fps - 1e-9)))
+    longest = min(int(np.ceil(LONGEST * mean)), int(most_s * fps + 1e-9))
+    return max(1, min(shortest, int(mean))), max(longest, int(np.ceil(mean)))

@@ -7,7 +7,8 @@ import pytest
 
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import ALPHA_RANGE
-from mocap2ctrl.fit.warm_start import ALPHA, heading_rotations, marker_levers, reference_of
+from mocap2ctrl.fit import warm_start
+from mocap2ctrl.fit.warm_start import ALPHA, ALPHAS, heading_rotations, marker_levers, reference_of
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.types import Array, MotionClip
 
@@ -59,6 +60,22 @@ def test_a_free_servo_ends_where_the_reference_does(
         root -= guess.alpha[0] * (root - guess.target.root_rotation)
     assert q == pytest.approx(bend.angles[last], abs=0.04)
     assert root == pytest.approx(turns[last], abs=0.04)
+
+
+def test_a_servo_is_known_again(character: Character, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a servo of a known rate does, towards a known target, is fitted without error, by every hinge of the group."""
+    monkeypatch.setattr(warm_start, "TRIFLE", 0.0)
+    groups = character.hinge_group
+    alpha = ALPHAS[np.arange(len(character.groups)) % len(ALPHAS)]
+    middle, far = 0.5 * (character.lower_limits + character.upper_limits), 0.4 * character.upper_limits
+    rate = -120.0 * np.log(1.0 - alpha[groups])
+    left = np.exp(-rate * np.arange(25)[:, None] / FPS)
+    guess = reference_of(clip_of(character, far + left * (middle - far)), 0.0, character).state("1", 0.0, 0.2)
+    moving = [g for g in range(1, len(alpha)) if np.abs(far - middle)[groups == g].max() > 0.3]
+    assert len(moving) > 5
+    assert guess.alpha[moving] == pytest.approx(alpha[moving])
+    hinges = np.isin(groups, moving)
+    assert guess.target.angles[hinges] == pytest.approx(far[hinges])
 
 
 def test_targets_exaggerate_in_the_direction_of_motion(character: Character, bend: MotionClip) -> None:
