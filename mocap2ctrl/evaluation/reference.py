@@ -10,7 +10,7 @@ import numpy as np
 from mocap2ctrl.character.kinematics import clip_points
 from mocap2ctrl.character.model import Character, load_character
 from mocap2ctrl.errors import MotionFileError
-from mocap2ctrl.motion.clips import at_times, points_at
+from mocap2ctrl.motion.clips import at_times, values_at
 from mocap2ctrl.motion.load import ends_standing, load_motion
 from mocap2ctrl.motion.npz import read_body_and_motion
 from mocap2ctrl.types import Array, MotionClip
@@ -77,7 +77,7 @@ def load_reference(path: Path | str, height_m: float, part: tuple[float, float] 
     times = begin_s - first_s + np.arange(int(np.floor(seconds * clip.fps + 1e-6)) + 1) / clip.fps
     clip = replace(at_times(clip, times), loop=False, start_s=begin_s)
     clip = replace(clip, ends_standing=ends_standing(clip, character))
-    return Reference(character, clip, None if points is None else points_at(points, clip.fps, times))
+    return Reference(character, clip, None if points is None else values_at(points, clip.fps, times))
 
 
 def _from_npz(path: Path) -> tuple[Character, MotionClip, Array | None]:

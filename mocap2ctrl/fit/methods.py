@@ -54,7 +54,7 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
     errors = None
     if config.method == "incremental":
         clip = resample(replace(capture.reference, loop=False), config.fps)
-        errors = following_errors(clip, capture.character, config.stage_s)
+        errors = following_errors(clip, reference, config.stage_s)
     guess = go_on if config.method == "growth" else follow
     return Growth(guess, state(dense, 0), heading, config, stability_frames(capture), on_generation, errors)
 

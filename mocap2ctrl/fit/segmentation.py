@@ -10,30 +10,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S
 from mocap2ctrl.fit.structure import stages_of
-from mocap2ctrl.fit.warm_start import marker_levers, servo_fits
+from mocap2ctrl.fit.warm_start import Reference, servo_fits
 from mocap2ctrl.types import Array, MotionClip
 
 SHORTEST, LONGEST = 0.5, 2.5
 """Of a state, as multiples of the mean."""
 
 
-def following_errors(clip: MotionClip, character: Character, stage_s: float) -> Array:
+def following_errors(clip: MotionClip, reference: Reference, stage_s: float) -> Array:
     """(T, T) squared distance of markers, m^2, summed over frames, if one state follows a clip from a frame to a later one.
 
     To first order in the hinges' errors, as a mean over markers; infinite for states that are too short or too long.
 
     Args:
         clip: the reference, T frames at the objective's rate, not looped.
-        character: whose hinges, groups and markers count.
+        reference: the same motion, whose character and weights count.
         stage_s: T_s of Algorithm 3, seconds.
     """
-    angles, frames = clip.angles, len(clip)
+    angles, frames, character = clip.angles, len(clip), reference.character
     mean = (frames - 1) / stages_of(frames, clip.fps, stage_s)
     shortest, longest = _bounds(mean, clip.fps)
-    weights = np.eye(len(character.groups))[character.hinge_group] * marker_levers(clip, character)[:, None] ** 2
     errors = np.full((frames, frames), np.inf)
     for length in range(shortest, min(longest, frames - 1) + 1):
         first, after = np.arange(frames - length), np.arange(1, length + 1)
@@ -41,7 +39,7 @@ def following_errors(clip: MotionClip, character: Character, stage_s: float) -> 
         moved = angles[first[:, None] + after] - begun[:, None]
         low, high = character.lower_limits - begun, character.upper_limits - begun
         _, missed = servo_fits(moved, after / clip.fps, low, high)
-        errors[first, first + length] = np.sum(np.min(missed @ weights, axis=0), axis=-1)
+        errors[first, first + length] = np.sum(np.min(missed @ reference.weights, axis=0), axis=-1)
     return errors
 
 

@@ -9,6 +9,7 @@ the paper's do.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from mocap2ctrl.character.kinematics import clip_frames, marker_layout, points_w
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.control.controller import ControlState, Exit, TargetPose
 from mocap2ctrl.geometry import rotations
+from mocap2ctrl.motion.clips import values_at
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.types import Array, MotionClip
 
@@ -43,13 +45,17 @@ class Reference:
         clip: the motion, not looped, at a rate of which every frame is looked at.
         root_rotations: (T, 3) its unwrapped root rotations in the heading frame.
         character: whose joint limits and alpha groups apply.
-        levers: (J,) `marker_levers` of the clip.
     """
 
     clip: MotionClip
     root_rotations: Array
     character: Character
-    levers: Array
+
+    @cached_property
+    def weights(self) -> Array:
+        """(J, G) squares of the hinges' `marker_levers`, each in the column of its group, m^2."""
+        levers = marker_levers(self.clip, self.character)
+        return np.asarray(np.eye(len(self.character.groups))[self.character.hinge_group] * levers[:, None] ** 2)
 
     def state(self, name: str, begin_s: float, end_s: float) -> ControlState:
         """The state that follows the clip best from `begin_s` to `end_s`, seconds, if the servos had their way.
@@ -58,12 +64,11 @@ class Reference:
         """
         character, clip = self.character, self.clip
         times = np.linspace(begin_s, end_s, max(1, round((end_s - begin_s) * clip.fps)) + 1)
-        angles, roots = (_sampled(values, clip.fps, times) for values in (clip.angles, self.root_rotations))
+        angles, roots = (values_at(values, clip.fps, times) for values in (clip.angles, self.root_rotations))
         low, high = character.lower_limits - angles[0], character.upper_limits - angles[0]
         reach, missed = servo_fits(angles[1:] - angles[0], times[1:] - begin_s, low, high)
         turn, turned = servo_fits(roots[1:] - roots[0], times[1:] - begin_s, -FURTHEST_TURN, FURTHEST_TURN)
-        group, weights = np.eye(len(character.groups))[character.hinge_group], self.levers[:, None] ** 2
-        off = missed @ (weights * group) / np.maximum(np.sum(weights * group, axis=0), 1e-12)
+        off = missed @ self.weights / np.maximum(np.sum(self.weights, axis=0), 1e-12)
         off[:, 0] = turned.mean(axis=1)
         unusual = TRIFLE * np.log(ALPHAS / ALPHA) ** 2
         best = np.argmin(off / (len(times) - 1) + unusual[:, None], axis=0)
@@ -79,8 +84,7 @@ class Reference:
 
 def reference_of(clip: MotionClip, heading: float, character: Character) -> Reference:
     """Guesses from a clip, for a controller of that heading, radians."""
-    clip = replace(clip, loop=False)
-    return Reference(clip, heading_rotations(clip, heading), character, marker_levers(clip, character))
+    return Reference(clip, heading_rotations(clip, heading), character)
 
 
 def servo_fits(moved: Array, times_s: Array, low: Array | float, high: Array | float) -> tuple[Array, Array]:
@@ -125,11 +129,3 @@ def previous_state(name: str, previous: ControlState | None, first: TargetPose, 
 def heading_rotations(clip: MotionClip, heading: float) -> Array:
     """(T, 3) unwrapped rotation vectors of the clip's root in the heading frame."""
     return rotations.unwrapped_rotation_vectors(rotations.multiply(rotations.yaw(-heading), clip.root_orientation))
-
-
-def _sampled(values: Array, fps: float, times_s: Array) -> Array:
-    """(T, N) rows of `values` at times, between its own and past its ends the first and the last."""
-    position = np.clip(times_s * fps, 0.0, len(values) - 1.0)
-    i = np.minimum(position.astype(int), max(len(values) - 2, 0))
-    fraction = (position - i)[:, None]
-    return np.asarray((1.0 - fraction) * values[i] + fraction * values[np.minimum(i + 1, len(values) - 1)])

@@ -85,13 +85,13 @@ def at_times(clip: MotionClip, times_s: Array) -> MotionClip:
     )
 
 
-def points_at(points: Array, fps: float, times_s: Array) -> Array:
-    """Points (T, E, 3), recorded at `fps`, at the given times (N,) in seconds from the first."""
-    position = np.minimum(times_s * fps, len(points) - 1.0)
-    before = np.minimum(position.astype(int), max(len(points) - 2, 0))
-    after = np.minimum(before + 1, len(points) - 1)
-    share = (position - before)[:, None, None]
-    return np.asarray((1.0 - share) * points[before] + share * points[after])
+def values_at(values: Array, fps: float, times_s: Array) -> Array:
+    """(N, ...) values (T, ...), recorded at `fps`, at the given times (N,) in seconds from the first; past the last this one."""
+    position = np.minimum(times_s * fps, len(values) - 1.0)
+    before = np.minimum(position.astype(int), max(len(values) - 2, 0))
+    after = np.minimum(before + 1, len(values) - 1)
+    share = (position - before).reshape(-1, *[1] * (values.ndim - 1))
+    return np.asarray((1.0 - share) * values[before] + share * values[after])
 
 
 def mirror(clip: MotionClip, character: Character) -> MotionClip:

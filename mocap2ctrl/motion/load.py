@@ -248,7 +248,7 @@ def _timed(clip: MotionClip, points: Array, fps: float | None, cycles: int, path
     if fps is None:
         return clip, points
     timed = clips.resample(clip, fps)
-    return timed, clips.points_at(points, clip.fps, np.arange(len(timed)) / timed.fps)
+    return timed, clips.values_at(points, clip.fps, np.arange(len(timed)) / timed.fps)
 
 
 def _repeat_points(points: Array, clip: MotionClip, cycles: int) -> Array:

@@ -9,7 +9,7 @@ from mocap2ctrl.character.kinematics import clip_frames, marker_layout, points_w
 from mocap2ctrl.character.model import Character
 from mocap2ctrl.fit.segmentation import following_errors
 from mocap2ctrl.fit.structure import Step, chain_steps
-from mocap2ctrl.fit.warm_start import ALPHAS
+from mocap2ctrl.fit.warm_start import ALPHAS, reference_of
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.types import Array, MotionClip
 
@@ -21,6 +21,10 @@ def clip_of(character: Character, angles: Array) -> MotionClip:
     frames = len(angles)
     places, turns = np.tile([0.0, 0.0, 1.0], (frames, 1)), np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1))
     return MotionClip("servos", FPS, places, turns, angles)
+
+
+def errors_of(clip: MotionClip, character: Character, stage_s: float) -> Array:
+    return following_errors(clip, reference_of(clip, 0.0, character), stage_s)
 
 
 def servos(character: Character, ends: list[int], alpha: float = ALPHAS[3]) -> Array:
@@ -39,7 +43,7 @@ def servos(character: Character, ends: list[int], alpha: float = ALPHAS[3]) -> A
 def test_a_chain_of_servos_is_cut_where_they_change(character: Character) -> None:
     ends = [4, 9, 20, 26, 36]
     clip = clip_of(character, servos(character, ends))
-    errors = following_errors(clip, character, STAGE_S)
+    errors = errors_of(clip, character, STAGE_S)
     assert chain_steps(37, FPS, 0.24, errors) == [Step(end) for end in ends]
     assert sum(errors[a, b] for a, b in zip([0, *ends], ends, strict=False)) == pytest.approx(0.0, abs=1e-9)
     assert errors[4, 10] > 1e-3
@@ -49,7 +53,7 @@ def test_a_chain_of_servos_is_cut_where_they_change(character: Character) -> Non
 def test_states_have_bounds(character: Character, stage_s: float, bounds: tuple[int, int]) -> None:
     """Half to two and a half times the mean, and what exits on time allow: 0.1 to 0.5 s."""
     clip = clip_of(character, servos(character, [36]))
-    finite = np.isfinite(following_errors(clip, character, stage_s))
+    finite = np.isfinite(errors_of(clip, character, stage_s))
     lengths = np.subtract(*np.nonzero(finite)[::-1])
     assert (lengths.min(), lengths.max()) == bounds
     assert np.array_equal(finite, np.triu(np.tril(np.ones((37, 37), bool), bounds[1]), bounds[0]))
@@ -66,7 +70,7 @@ def test_what_is_missed_is_what_markers_miss(character: Character) -> None:
         points_world(*clip_frames(character, clip), segment, local) for clip in (clip_of(character, angles), still)
     )
     missed = float(np.sum(np.mean(np.sum((moved - rest)[1:] ** 2, axis=-1), axis=-1)))
-    error = following_errors(clip_of(character, angles), character, 0.4)[0, 12]
+    error = errors_of(clip_of(character, angles), character, 0.4)[0, 12]
     assert 0.8 * missed < error <= missed * (1.0 + 1e-6)
 
 
@@ -75,7 +79,7 @@ def test_targets_stay_within_joint_limits(character: Character) -> None:
     knee = character.hinge_names.index("left_shank.flexion")
     angles = np.tile(0.5 * (character.lower_limits + character.upper_limits), (13, 1))
     angles[:, knee] = character.upper_limits[knee] + np.linspace(0.0, 0.3, 13)
-    errors = following_errors(clip_of(character, angles), character, STAGE_S)
+    errors = errors_of(clip_of(character, angles), character, STAGE_S)
     free = angles.copy()
     free[:, knee] = np.linspace(character.lower_limits[knee], character.lower_limits[knee] + 0.3, 13)
-    assert errors[0, 6] > 10.0 * following_errors(clip_of(character, free), character, STAGE_S)[0, 6]
+    assert errors[0, 6] > 10.0 * errors_of(clip_of(character, free), character, STAGE_S)[0, 6]
