@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S
 from mocap2ctrl.errors import ConfigError
 from mocap2ctrl.fit.problem import Spreads
 from mocap2ctrl.objective.terms import Weights
@@ -89,11 +90,12 @@ class FitConfig:
     robust: bool = False
 
     def __post_init__(self) -> None:
+        shortest_s, longest_s = EXIT_TIME_RANGE_S
         for name, allowed, valid in (
             ("method", f"one of {', '.join(METHODS)}", self.method in METHODS),
             ("seed", "a whole number from 0 on", self.seed >= 0),
             ("fps", "a divisor of 120 from 10 to 120", 10 <= self.fps <= 120 and (120 / self.fps) % 1 == 0),
-            ("stage_s", "0.1 to 1 s", 0.1 <= self.stage_s <= 1.0),
+            ("stage_s", "{:g} to {:g} s".format(*EXIT_TIME_RANGE_S), shortest_s <= self.stage_s <= longest_s),
             ("generations", "1 or more", self.generations >= 1),
             ("descents", "0 or more", self.descents >= 0),
             ("starts", "1 or more", self.starts >= 1),

@@ -104,7 +104,7 @@ def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterato
         problems = [last_states_problem(evaluator, proposal, begin, window, config, label)] * config.starts
         if lost:
             problems.append(last_states_problem(evaluator, proposal, begin, window, wider, label))
-        elif index > 0 and try_without:
+        elif index > 0 and try_without and may_go_on(controller, steps[: index + 1], len(steps), fps):
             problems.append(last_states_problem(evaluator, controller, begin, window, config, label))
         rngs = [np.random.default_rng([config.seed, index, i]) for i in range(len(problems))]
         results = search(pool, problems, rngs, config, growth.on_generation)
@@ -183,6 +183,13 @@ def with_new_state(controller: Controller, guess: GuessState, steps: Sequence[St
         exit_ = Exit("time", float(np.clip(time_s, *EXIT_TIME_RANGE_S)), name)
     last = replace(controller.states[-1], exit=exit_)
     return controller.with_states([*controller.states[:-1], last, guess(name, begin_s, end_s, last)])
+
+
+def may_go_on(controller: Controller, steps: Sequence[Step], stages: int, fps: float) -> bool:
+    """Whether the last state may act to the end of the last of `steps`, of so many stages: an exit on time can end it there."""
+    return (
+        len(steps) == stages or steps[-1].end_frame / fps - _entered_s(controller, steps, fps) <= EXIT_TIME_RANGE_S[1]
+    )
 
 
 def _entered_s(controller: Controller, steps: Sequence[Step], fps: float) -> float:

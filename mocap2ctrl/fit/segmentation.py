@@ -8,10 +8,11 @@ least-squares problem (`fit/warm_start.py`); of these numbers the best ends of s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S
-from mocap2ctrl.fit.structure import stages_of
+from mocap2ctrl.fit.structure import stages_of, state_frames
 from mocap2ctrl.fit.warm_start import Reference, servo_fits
 from mocap2ctrl.types import Array, MotionClip
 
@@ -44,8 +45,6 @@ def following_errors(clip: MotionClip, reference: Reference, stage_s: float) -> 
 
 
 def _bounds(mean: float, fps: float) -> tuple[int, int]:
-    """Frames that a state has at least and at most: as an exit on time allows, but for the mean itself, which is always allowed."""
-    least_s, most_s = EXIT_TIME_RANGE_S
-    shortest = max(int(SHORTEST * mean), int(np.ceil(least_s * fps - 1e-9)))
-    longest = min(int(np.ceil(LONGEST * mean)), int(most_s * fps + 1e-9))
-    return max(1, min(shortest, int(mean))), max(longest, int(np.ceil(mean)))
+    """Frames that a state has at least and at most."""
+    shortest, longest = state_frames(fps)
+    return max(int(SHORTEST * mean), shortest), min(math.ceil(LONGEST * mean), longest)

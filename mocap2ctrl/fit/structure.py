@@ -7,6 +7,7 @@ closes a chain whose touchdowns repeat to a cycle. What they give is still to be
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.control.controller import Controller
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S, Controller
 from mocap2ctrl.types import Array
 
 REACH_S = 0.2
@@ -63,8 +64,16 @@ def chain_steps(frames: int, fps: float, stage_s: float, errors: Array | None = 
 
 
 def stages_of(frames: int, fps: float, stage_s: float) -> int:
-    """How many stages of `stage_s` or a little more there are in `frames` frames."""
-    return max(1, int((frames - 1) / fps / stage_s + 1e-9))
+    """How many stages of `stage_s` or a little more there are in `frames` frames, none longer or shorter than `state_frames`."""
+    shortest, longest = state_frames(fps)
+    wanted = max(int((frames - 1) / fps / stage_s + 1e-9), -(-(frames - 1) // longest))
+    return max(1, min(wanted, (frames - 1) // shortest))
+
+
+def state_frames(fps: float) -> tuple[int, int]:
+    """Frames that a state which is left on time has at least and at most."""
+    least_s, most_s = EXIT_TIME_RANGE_S
+    return math.ceil(least_s * fps - 1e-9), int(most_s * fps + 1e-9)
 
 
 def _ends(begin: int, end: int, count: int, errors: Array | None) -> list[int]:

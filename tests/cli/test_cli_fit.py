@@ -191,7 +191,7 @@ def test_a_prior_shapes_the_targets(walk: str, tmp_path: Path, run: Run) -> None
 
 def test_cycles_repeat_a_loop(walk: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run's period twice; one generation is enough to see what is fitted."""
-    monkeypatch.setitem(config.BUDGETS, "tiny", replace(config.BUDGETS["tiny"], generations=1, stage_s=1.0))  # type: ignore[arg-type]
+    monkeypatch.setitem(config.BUDGETS, "tiny", replace(config.BUDGETS["tiny"], generations=1, stage_s=0.5))  # type: ignore[arg-type]
     folder, clip = tmp_path / "two", walk.replace("walk", "run")
     assert run("fit", clip, "-o", folder, "--budget", "tiny", "--workers", 1, "--cycles", 2, "--json").code == 0
     once, twice = load_motion(clip, api.load(folder).character).clip, api.load(folder).reference

@@ -27,6 +27,7 @@ from mocap2ctrl.fit.incremental import (
     astray,
     grow,
     last_states_problem,
+    may_go_on,
     search,
     window_cost,
     with_new_state,
@@ -201,6 +202,18 @@ def test_a_new_state_follows_the_last_on_time(chain: Controller) -> None:
     assert grown.states[0].exit == Exit("time", pytest.approx(0.2), "2")
     early = with_new_state(alone, lambda name, a, b, before: chain.states[1], [Step(1), Step(12)], 30.0)
     assert early.states[0].exit.time_s == EXIT_TIME_RANGE_S[0]
+
+
+def test_a_state_goes_on_for_as_long_as_an_exit_on_time_can_end_it(chain: Controller) -> None:
+    """A stage without a new state leaves the last one acting over two; only the very last may act for longer."""
+    alone = chain.with_states(chain.states[:1])
+    steps = [Step(7), Step(15), Step(22), Step(30)]
+    assert may_go_on(alone, steps[:2], 4, 30.0)
+    assert not may_go_on(alone, steps[:3], 4, 30.0)
+    assert may_go_on(alone, steps[:3], 3, 30.0)
+    grown = with_new_state(alone, lambda name, a, b, before: chain.states[1], steps[:2], 30.0)
+    assert may_go_on(grown, steps[:3], 4, 30.0)
+    assert not may_go_on(grown, steps, 5, 30.0)
 
 
 def test_a_state_that_ends_on_contact_waits_for_it_and_times_count_from_there(chain: Controller) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mocap2ctrl.character.kinematics import clip_frames, marker_layout, points_world
 from mocap2ctrl.character.model import Character
+from mocap2ctrl.control.controller import EXIT_TIME_RANGE_S
 from mocap2ctrl.fit.segmentation import following_errors
 from mocap2ctrl.fit.structure import Step, chain_steps
 from mocap2ctrl.fit.warm_start import ALPHAS, reference_of
@@ -49,7 +52,7 @@ def test_a_chain_of_servos_is_cut_where_they_change(character: Character) -> Non
     assert errors[4, 10] > 1e-3
 
 
-@pytest.mark.parametrize(("stage_s", "bounds"), [(0.2, (3, 15)), (0.1, (3, 8)), (0.4, (6, 15)), (1.0, (18, 36))])
+@pytest.mark.parametrize(("stage_s", "bounds"), [(0.2, (3, 15)), (0.1, (3, 8)), (0.4, (6, 15)), (0.5, (6, 15))])
 def test_states_have_bounds(character: Character, stage_s: float, bounds: tuple[int, int]) -> None:
     """Half to two and a half times the mean, and what exits on time allow: 0.1 to 0.5 s."""
     clip = clip_of(character, servos(character, [36]))
@@ -57,6 +60,20 @@ def test_states_have_bounds(character: Character, stage_s: float, bounds: tuple[
     lengths = np.subtract(*np.nonzero(finite)[::-1])
     assert (lengths.min(), lengths.max()) == bounds
     assert np.array_equal(finite, np.triu(np.tril(np.ones((37, 37), bool), bounds[1]), bounds[0]))
+
+
+@pytest.mark.parametrize("fps", [10.0, 12.0, 15.0, 24.0, 30.0])
+@pytest.mark.parametrize("stage_s", [0.1, 0.15, 0.2, 0.4, 0.5])
+def test_an_exit_on_time_can_end_every_state(character: Character, fps: float, stage_s: float) -> None:
+    """Placed or equal, however few frames a second there are and however short a clip is."""
+    for frames in range(3, 40):
+        clip = replace(clip_of(character, servos(character, [frames - 1])), fps=fps)
+        for errors in (None, errors_of(clip, character, stage_s)):
+            ends = [step.end_frame for step in chain_steps(frames, fps, stage_s, errors)]
+            assert ends[-1] == frames - 1
+            lengths_s = np.diff([0, *ends]) / fps
+            assert len(ends) == 1 or EXIT_TIME_RANGE_S[0] - 1e-9 <= lengths_s.min()
+            assert lengths_s.max() <= EXIT_TIME_RANGE_S[1] + 1e-9
 
 
 def test_what_is_missed_is_what_markers_miss(character: Character) -> None:
