@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.input_options import add_input_arguments, input_options
-from mocap2ctrl.cli.options import add_json, engine_name, note, number, print_json, whole
+from mocap2ctrl.cli.options import add_json, counted, engine_name, note, number, print_json, whole
 
 if TYPE_CHECKING:
     from mocap2ctrl.api import FitResult
@@ -113,8 +113,11 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("--resume and --overwrite were both given; choose one")
     if options.robust and options.cyclic:
         raise ConfigError("--robust is for chains; the cycle of --cyclic has its own feedback: give one of them")
-    if options.robust and options.method not in (None, "incremental"):
-        raise ConfigError(f"--robust goes with --method incremental, not with {options.method}; leave one of them out")
+    for name in ("refine", "cyclic", "robust"):
+        if getattr(options, name) and options.method not in (None, "incremental"):
+            raise ConfigError(
+                f"--{name} goes with --method incremental, not with {options.method}; leave one of them out"
+            )
     with open_crew(options.workers, options.scheduler) as crew:
         crew.start()
         return _fit(options, crew)
@@ -204,6 +207,7 @@ def _print_summary(result: FitResult) -> None:
     from mocap2ctrl.evaluation.metrics import verdict
 
     evaluation, outcome, folder = result.evaluation, result.outcome, result.capture.folder
+    states = counted(len(result.capture.finished_controller().states), "state")
     fell = f"fell at {evaluation.fell_at_s:.2f} s" if evaluation.fell_at_s is not None else "no fall"
     if evaluation.silhouette_iou is not None:
         print(
@@ -220,7 +224,7 @@ def _print_summary(result: FitResult) -> None:
     for name, other in result.elsewhere.items():
         print(f"in engine {name}: {verdict(other)}")
     print(
-        f"{len(result.capture.finished_controller().states)} states, {outcome.evaluations:,} evaluations, "
+        f"{states}, {outcome.evaluations:,} evaluations, "
         f"{outcome.wall_s:.0f} s ({outcome.core_s / 60:.1f} core-minutes)\n"
         f"look at {folder / 'overlay.mp4'} and {folder / 'report.html'}; the controller is {folder / 'controller.json'}"
     )

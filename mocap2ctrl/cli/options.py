@@ -115,6 +115,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def note(text: str) -> None:
     """A line for the person at the terminal, on stderr."""
     print(text, file=sys.stderr)

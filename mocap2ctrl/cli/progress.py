@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 
-from mocap2ctrl.cli.options import note
+from mocap2ctrl.cli.options import counted, note
 from mocap2ctrl.video.silhouettes import LoadedSilhouettes
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ class FitDisplay(_Display):
         rate = p.evaluations / max(p.elapsed_s, 1e-9)
         seen = "" if p.silhouette is None else f"silhouettes {p.silhouette:.2f} · "
         where = " over all worlds" if p.label.startswith("robust") else ""
-        text = f"stage {p.stage}/{p.stages} · {p.states} states · {seen}{p.error_cm:.1f} cm{where} · {rate:,.0f} evaluations/s"
+        size = counted(p.states, "state")
+        text = f"stage {p.stage}/{p.stages} · {size} · {seen}{p.error_cm:.1f} cm{where} · {rate:,.0f} evaluations/s"
         if self._task is not None:
             self._bar.update(self._task, completed=p.fraction, description=text)
         if self._bar.disable and p.stage != self._stage and self._last:

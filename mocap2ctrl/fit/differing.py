@@ -22,6 +22,12 @@ MAY_COME_LATER = ("--refine", "--cyclic", "--robust")
 
 def other_settings(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> str:
     """A sentence that names what differs from the settings with which the fit in `folder` was begun."""
+    why = differing(folder, config, run) or "the input's content, its camera or the version is another"
+    return f"{folder}: was begun with other input, settings or version ({why}); resume with the same ones, or use --overwrite"
+
+
+def differing(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> str:
+    """The settings that are not those of the fit in `folder`, with both values; empty where none is known to differ."""
     try:
         was, begun = load_settings(folder)
     except Mocap2CtrlError:
@@ -36,8 +42,7 @@ def other_settings(folder: Path, config: FitConfig, run: Mapping[str, Any]) -> s
         named = _differences({n: was.get(n, run[n]) for n in options}, {n: run[n] for n in options})
         named += _differences(_flat(asdict(begun)), _flat(asdict(config)))
     more = f" and {len(named) - MOST} more" if len(named) > MOST else ""
-    why = ", ".join(named[:MOST]) + more if named else "the input's content, its camera or the version is another"
-    return f"{folder}: was begun with other input, settings or version ({why}); resume with the same ones, or use --overwrite"
+    return ", ".join(named[:MOST]) + more
 
 
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ from mocap2ctrl.character.model import Character
 from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, holds_capture, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.differing import differing
 from mocap2ctrl.fit.video import tracked_capture, video_config
 from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import LoadedMotion
@@ -136,9 +137,9 @@ class Job:
             return
         beyond = tuple(was.controller.provenance.get("beyond_growth", was.config.beyond_growth))
         if beyond == self.config.beyond_growth:
-            raise CaptureError(
-                f"{self.folder}: its fit has ended; there is nothing to resume. Use --overwrite to fit anew"
-            )
+            other = differing(self.folder, self.config, self.run)
+            why = f"with other settings ({other})" if other else "there is nothing to resume"
+            raise CaptureError(f"{self.folder}: its fit has ended; {why}. Use --overwrite to fit anew")
         if beyond:
             options = " ".join(f"--{name}" for name in beyond)
             raise CaptureError(

@@ -240,6 +240,7 @@ class _Watch:
         evidence = {"silhouette": self._seen, "keypoints": seen is not None and seen.keypoints is not None}
         self._silent = {name for name, there in evidence.items() if not there}
         self._finished, self._stages, self._states, self._logged, self._done = 0, 1, 1, 0.0, 0.0
+        self._told: FitProgress | None = None
 
     def generation(self, g: Generation) -> None:
         now = time.perf_counter()
@@ -259,24 +260,27 @@ class _Watch:
         self._stages = max(self._stages, g.stages)
         # What is searched again within a stage is not announced before: what is done stays done.
         self._done = max(self._done, min((self._finished + g.generation / g.generations) / self._stages, 1.0))
-        self._tell(
-            FitProgress(
-                fraction=self._done,
-                stage=self._finished + 1,
-                stages=self._stages,
-                cost=g.cost,
-                error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
-                evaluations=g.evaluations,
-                elapsed_s=now - self._begun,
-                states=self._states,
-                silhouette=g.terms["silhouette"] if self._seen else None,
-                label=g.label,
-            )
+        self._told = FitProgress(
+            fraction=self._done,
+            stage=self._finished + 1,
+            stages=self._stages,
+            cost=g.cost,
+            error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
+            evaluations=g.evaluations,
+            elapsed_s=now - self._begun,
+            states=self._states,
+            silhouette=g.terms["silhouette"] if self._seen else None,
+            label=g.label,
         )
+        self._tell(self._told)
 
     def stage(self, stage: Stage) -> None:
         self._finished = stage.index + 1
         self._states = len(stage.controller.states)
+        if self._told is not None:
+            self._done = max(self._done, self._finished / stage.stages)
+            reached = replace(self._told, stage=self._finished, stages=stage.stages, fraction=self._done)
+            self._tell(replace(reached, states=self._states, elapsed_s=time.perf_counter() - self._begun))
         self._log.write(
             "stage",
             stage=stage.index + 1,

@@ -157,7 +157,14 @@ def test_refining_tells_what_became_of_it(walk_bvh: Path, tmp_path: Path, run: R
     assert ran.code == 0, ran.err
     assert "note: exits on contact: " in ran.err
     assert "note: the cycle: left out" in ran.err
-    run("fit", walk_bvh, "-o", tmp_path / "b", "--cyclic", "--method", "batch", *TINY).refused("refine", "method")
+    stages = [line.split(" · ")[:2] for line in ran.err.splitlines() if line.startswith("stage ")]
+    count = len(api.load(tmp_path / "w").finished_controller().states)
+    assert re.fullmatch(r"stage (\d+)/\1", stages[-1][0])
+    assert stages[-1][1] == f"{count} states"
+    assert stages[0][1] == "1 state"
+    for option in ("--cyclic", "--refine"):
+        refused = run("fit", walk_bvh, "-o", tmp_path / "b", option, "--method", "batch", *TINY)
+        refused.refused(f"{option} goes with --method incremental, not with batch")
 
 
 def test_a_robust_fit_says_in_how_many_worlds_it_stands(walk_bvh: Path, tmp_path: Path, run: Run) -> None:

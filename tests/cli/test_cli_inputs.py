@@ -164,7 +164,9 @@ def test_a_bad_input_does_not_overwrite_a_capture(capture: Path, walk_bvh: Path,
 
 def test_a_finished_fit_is_not_resumed(capture: Path, walk_bvh: Path, run: Run) -> None:
     before = contents(capture)
-    run("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--resume").refused("has ended", "--overwrite")
+    again = ("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--resume")
+    run(*again).refused("has ended; there is nothing to resume", "--overwrite")
+    run(*again, "--seed", 4).refused("has ended; with other settings (--seed was not given and is 4)", "--overwrite")
     assert contents(capture) == before
 
 
