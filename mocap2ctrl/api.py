@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
     from mocap2ctrl.report.inspection import Inspection
 
 EVALUATION_FPS = 120.0
+
+UNSEEN_END_S = 0.05
+"""So much of a motion's end may be missed without a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -578,6 +582,22 @@ def export_mjcf(
 
 def capture_warnings(capture: Capture, reference: Path | str | None = None) -> tuple[str, ...]:
     """What a user should know before trusting a capture's numbers, against `reference` if one is given."""
+    return (*unseen_end(capture), *prior_warnings(capture, reference))
+
+
+def unseen_end(capture: Capture) -> tuple[str, ...]:
+    """What is told of a motion's end where the objective's last frame is well before it."""
+    duration_s, fps = capture.reference.duration_s, capture.config.fps
+    left_s = duration_s - math.floor(duration_s * fps + 1e-6) / fps
+    if left_s < UNSEEN_END_S:
+        return ()
+    return (
+        f"the last {left_s:.2f} s are not looked at, less than a frame at {fps:g} a second; a higher --fps sees them",
+    )
+
+
+def prior_warnings(capture: Capture, reference: Path | str | None) -> tuple[str, ...]:
+    """What a capture's prior may have known before."""
     if not isinstance(capture.prior, PosePrior):
         return ()
     name, known = repr(capture.prior.name), capture.prior.provenance

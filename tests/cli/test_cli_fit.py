@@ -217,6 +217,14 @@ def test_output_defaults_to_captures_and_the_input_s_name(
     assert (tmp_path / "captures" / "walk" / "controller.json").is_file()
 
 
+@pytest.mark.parametrize(("end", "missed"), [(0.25, "the last 0.07 s are not looked at"), (0.2, "")])
+def test_an_end_between_two_frames_is_told(walk_bvh: Path, tmp_path: Path, run: Run, end: float, missed: str) -> None:
+    ran = run("fit", walk_bvh, "-o", tmp_path / "w", "--fps", 10, "--time-range", 0, end, *TINY)
+    assert ran.code == 0, ran.err
+    assert ("are not looked at" in ran.err) == bool(missed)
+    assert missed in ran.err
+
+
 def test_overwrite_replaces_a_capture(capture: Path, walk_bvh: Path, run: Run) -> None:
     old = (capture / "controller.json").read_bytes()
     (capture / "simulations").mkdir()
