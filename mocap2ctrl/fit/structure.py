@@ -120,7 +120,7 @@ def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float, err
     """T_perp: the same number of states, with the ends nearest to touchdowns moved there, and the others placed anew between.
 
     An end moves by `REACH_S` at most, and only where one touchdown alone is so near to it: two feet that land together are two
-    changes of contact within the paper's window. No state becomes shorter than a frame.
+    changes of contact within the paper's window. Touchdowns that leave the states between too little time move none.
 
     Args:
         ends: last frame of each state of the chain, ascending; the last one is the clip's end and stays.
@@ -137,17 +137,23 @@ def on_contacts(ends: Sequence[int], found: Sequence[Touchdown], fps: float, err
         rivals = [other for other in found if other is not touchdown and abs(other.frame - touchdown.frame) <= reach]
         if not rivals and nearest not in fixed:
             fixed[nearest] = touchdown
-    if not fixed:
+    pins, last = [(-1, 0)], (len(ends) - 1, ends[-1])
+    for i, touchdown in sorted(fixed.items()):
+        pin = (i, touchdown.frame)
+        if _room(pins[-1], pin, fps) and _room(pin, last, fps):
+            pins.append(pin)
+    if len(pins) == 1:
         return [Step(end) for end in ends]
-    pins = [(-1, 0), *((i, touchdown.frame) for i, touchdown in sorted(fixed.items())), (len(ends) - 1, ends[-1])]
     steps: list[Step] = []
-    for (before, begin), (at, end) in itertools.pairwise(pins):
-        count = at - before
-        if end - begin < count:
-            return [Step(end) for end in ends]
-        *others, last = _ends(begin, end, count, errors)
-        steps += [*map(Step, others), Step(last, fixed[at].side if at in fixed else "")]
+    for (before, begin), (at, end) in itertools.pairwise([*pins, last]):
+        *others, there = _ends(begin, end, at - before, errors)
+        steps += [*map(Step, others), Step(there, fixed[at].side if at in fixed else "")]
     return steps
+
+
+def _room(before: tuple[int, int], after: tuple[int, int], fps: float) -> bool:
+    """Whether the states between two ends, an index and a frame each, are all as long as one that is left on time."""
+    return after[1] - before[1] >= (after[0] - before[0]) * state_frames(fps)[0]
 
 
 def repeats(controller: Controller) -> tuple[int, int] | None:
