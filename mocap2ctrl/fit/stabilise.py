@@ -26,7 +26,7 @@ from mocap2ctrl.control.entry_feedback import (
     feedback_arrays,
 )
 from mocap2ctrl.control.watch import seconds_up
-from mocap2ctrl.fit.structure import cycle_states
+from mocap2ctrl.fit.structure import cycle_states, with_way_in
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.simulation.coordinates import ROOT_DOFS
 from mocap2ctrl.simulation.engine import Engine
@@ -39,7 +39,7 @@ LONGEST_STATE_S = 4.0
 """What has not left a state by then never does."""
 FALLEN = 0.6
 """Share of the root's first height below which the body has fallen."""
-ENTRIES = (2, 3, 4)
+ENTRIES = (1, 2, 3, 4)
 """The first entries of a state over which slopes and references are averaged: one regulator each."""
 EFFORTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Costs of an action, (1/rad)^2: one regulator each."""
@@ -76,23 +76,36 @@ class Slopes:
 def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, float]:
     """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer.
 
-    Also for how long it then stands, seconds, up to `LONG_S`.
+    Also for how long it then stands, seconds, up to `LONG_S`. The first time round is still on its way to what the cycle comes back
+    to, and far from it for a linear law; so, where that stands longer, the feedback begins with the second (`with_way_in`).
     """
     cycle = cycle_states(controller)
     entered = [(index, start) for index, start in entries(engine, controller) if index in cycle][:-BEFORE_FALL]
     visits = {i: [start for index, start in entered if index == i][: max(ENTRIES)] for i in cycle}
     fewest = min((len(starts) for starts in visits.values()), default=0)
-    if fewest == 0:
-        return controller, float(survival(engine, [controller], [()], WATCH_S)[0])
     found = {i: [slopes(engine, controller, i, start) for start in visits[i][:fewest]] for i in cycle}
-    candidates = [controller]
-    for use, effort in itertools.product(sorted({min(use, fewest) for use in ENTRIES}), EFFORTS):
-        candidates.append(regulated(controller, {i: mean_slopes(found[i][:use]) for i in cycle}, effort))
+    best = _longest(engine, [controller, *_regulators(controller, found)])
+    if best[1] < LONG_S and fewest > 1:
+        entering = with_way_in(controller)
+        later = {i: found[before][1:] for i, before in zip(cycle_states(entering), cycle, strict=True)}
+        best = max(best, _longest(engine, list(_regulators(entering, later))), key=lambda regulator: regulator[1])
+    return best
+
+
+def _regulators(controller: Controller, found: Mapping[int, Sequence[Slopes]]) -> Iterator[Controller]:
+    """By the slopes of the cycle's states at their first entries, with more or fewer of them averaged, and costs of actions."""
+    fewest = min((len(slopes_) for slopes_ in found.values()), default=0)
+    uses = sorted({min(use, fewest) for use in ENTRIES}) if fewest else []
+    for use, effort in itertools.product(uses, EFFORTS):
+        yield regulated(controller, {i: mean_slopes(slopes_[:use]) for i, slopes_ in found.items()}, effort)
+
+
+def _longest(engine: Engine, candidates: Sequence[Controller]) -> tuple[Controller, float]:
+    """The one of several of one structure that stands longest, and for how long, seconds."""
     upright = survival(engine, candidates, [()] * len(candidates), WATCH_S)
     if upright.max() < WATCH_S:
         return candidates[int(np.argmax(upright))], float(upright.max())
-    standing = [c for c, t in zip(candidates, upright, strict=True) if t >= WATCH_S]
-    return _lasting(engine, standing)
+    return _lasting(engine, [c for c, t in zip(candidates, upright, strict=True) if t >= WATCH_S])
 
 
 def _lasting(engine: Engine, standing: Sequence[Controller]) -> tuple[Controller, float]:

@@ -199,6 +199,22 @@ def cycle_states(controller: Controller) -> tuple[int, ...]:
     return tuple(seen[seen.index(at) :])
 
 
+def with_way_in(controller: Controller) -> Controller:
+    """The same motion by a machine that goes through copies of its cycle's states once before it stays in the cycle.
+
+    The copies keep their names and their place; the cycle comes behind all, under numbers that are free.
+    """
+    cycle, states = cycle_states(controller), list(controller.states)
+    taken = {state.name for state in states}
+    free = (str(n) for n in itertools.count(len(states) + 1) if str(n) not in taken)
+    names = {states[i].name: next(free) for i in cycle}
+    again = [replace(states[i], name=names[states[i].name]) for i in cycle]
+    again = [replace(state, exit=replace(state.exit, to=names[state.exit.to])) for state in again]
+    last = states[cycle[-1]]
+    states[cycle[-1]] = replace(last, exit=replace(last.exit, to=names[last.exit.to]))
+    return controller.with_states([*states, *again])
+
+
 def _unlike(controller: Controller, i: int, j: int) -> float:
     """Root mean square difference of two states' target angles, radians."""
     a, b = (controller.states[k].target.angles for k in (i, j))

@@ -129,11 +129,41 @@ def test_what_stands_best_without_feedback_stays_without(
     engine: MujocoEngine, character: Character, standing: SimState, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(stabilise, "WATCH_S", 4.0)
+    monkeypatch.setattr(stabilise, "LONG_S", 4.0)
     firm = stander(character, standing, 0.1)
     chain = firm.with_states([firm.states[0], replace(firm.states[1], exit=Exit())])
     assert stabilised(engine, chain)[0] is chain  # no cycle, nothing that comes again
     monkeypatch.setattr(stabilise, "entries", lambda *_: iter(()))
     assert stabilised(engine, firm) == (firm, 4.0)
+
+
+def test_feedback_may_begin_with_the_second_time_round(
+    engine: MujocoEngine, character: Character, standing: SimState, monkeypatch: pytest.MonkeyPatch
+):
+    """The way in is the cycle's own first time round, and its slopes are those of later times."""
+    monkeypatch.setattr(stabilise, "WATCH_S", 4.0)
+    monkeypatch.setattr(stabilise, "ENTRIES", (1, 2))
+    monkeypatch.setattr(stabilise, "EFFORTS", (3.0,))
+    tried: list[list[Controller]] = []
+
+    def longest(_: MujocoEngine, candidates: list[Controller]) -> tuple[Controller, float]:
+        tried.append(candidates)
+        return candidates[-1], float(len(tried))
+
+    monkeypatch.setattr(stabilise, "_longest", longest)
+    loose = stander(character, standing, 0.001)
+    held, upright_s = stabilised(engine, loose)
+    assert upright_s == 2.0
+    (plain, *regulators), entering = tried
+    assert plain is loose
+    assert [len(c.states) for c in regulators] == [2, 2]
+    assert held is entering[-1]
+    assert [state.feedback is None for state in held.states] == [True, True, False, False]
+    second = list(entries(engine, loose))[2][1]
+    feedback = held.states[2].feedback
+    assert feedback is not None
+    assert feedback.height == pytest.approx(second[2])
+    np.testing.assert_allclose(feedback.angles, second[7 : 7 + len(character.hinges)], atol=1e-9)
 
 
 def test_pushes_end_what_stands(

@@ -19,6 +19,7 @@ from mocap2ctrl.fit.structure import (
     on_contacts,
     repeats,
     touchdowns,
+    with_way_in,
 )
 from mocap2ctrl.types import SimState
 
@@ -151,3 +152,16 @@ def test_a_closed_cycle_goes_on_for_ever_and_a_chain_does_not(character: Charact
     assert visited[3:9] == visited[9:15] == [3, 4, 5, 6, 7, 8]
     loop = chain.with_states([replace(chain.states[0], exit=Exit("time", 0.2, "1"))])
     assert cycle_states(loop) == (0,)
+
+
+def test_a_way_in_goes_once_through_a_cycle_s_copies(character: Character) -> None:
+    cycle = closed(chain_of(character, "TLTRTLTT"), 1, 5)
+    entering = with_way_in(cycle)
+    assert cycle.structure == "⊕→1→T→2→L→3→T→4→R→5→T→6→L→3"
+    assert entering.structure == "⊕→1→T→2→L→3→T→4→R→5→T→6→L→7→T→8→R→9→T→10→L→7"
+    assert cycle_states(entering) == (6, 7, 8, 9)
+    for before, after in zip(cycle.states[2:], entering.states[6:], strict=True):
+        assert after.target is before.target
+        assert replace(after.exit, to="") == replace(before.exit, to="")
+    loop = with_way_in(cycle.with_states([replace(cycle.states[0], name="7", exit=Exit("time", 0.2, "7"))]))
+    assert [(state.name, state.exit.to) for state in loop.states] == [("7", "2"), ("2", "2")]
