@@ -24,7 +24,7 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Growth, Stage, descended, grow, opened_label, window_cost
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
-from mocap2ctrl.fit.stabilise import LONG_S, stabilised
+from mocap2ctrl.fit.stabilise import LONG_S, WATCH_S, stabilised
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
@@ -50,6 +50,9 @@ AHEAD = (2, 1)
 
 MOMENTUM = 0.02
 """Share of its weight that the velocity has here: growth needs it for what its window does not show, these windows show that."""
+
+ENOUGH_CYCLES = 3
+"""From fewer a chain does not come near enough to what a cycle comes back to."""
 
 AHEAD_S = (0.0, 1.25, 3.75)
 """So far past the clip's end the windows reach in which a cycle is optimised, one after the other."""
@@ -104,6 +107,8 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
         told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= LONG_S else ''}"
+        if config.cyclic and cycle.upright_s < WATCH_S and int(capture.run.get("cycles", 1)) < ENOUGH_CYCLES:
+            told += f"; from more of the motion, such as --cycles {ENOUGH_CYCLES}, cycles are made that stand longer"
     yield reached(stages - 1, told)
 
 

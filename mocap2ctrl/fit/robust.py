@@ -21,7 +21,8 @@ from mocap2ctrl.fit.incremental import Growth, Stage
 from mocap2ctrl.fit.judgement import Task
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Evaluator, states_problem
-from mocap2ctrl.fit.stabilise import FALLEN, entries, regulated, slopes
+from mocap2ctrl.fit.regulator import regulated, slopes
+from mocap2ctrl.fit.stabilise import FALLEN, entries
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.worlds import drawn_worlds
 

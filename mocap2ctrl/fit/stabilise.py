@@ -10,86 +10,77 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.control.closed_loop import Rollouts, run, start_step, start_vector
 from mocap2ctrl.control.controller import Controller, compile_program
-from mocap2ctrl.control.entry_feedback import (
-    ACTIONS,
-    EntryFeedback,
-    deviation_size,
-    deviations,
-    entered_at,
-    feedback_arrays,
-)
 from mocap2ctrl.control.watch import seconds_up
+from mocap2ctrl.fit.cmaes import Search
+from mocap2ctrl.fit.regulator import KINDS, LONGEST_STATE_S, Slopes, kinds, mean_slopes, regulated, slopes, weights
 from mocap2ctrl.fit.structure import cycle_states, with_way_in
-from mocap2ctrl.geometry import rotations
-from mocap2ctrl.simulation.coordinates import ROOT_DOFS
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.pushes import Push
 from mocap2ctrl.types import Array
 
 WATCH_S, LONG_S = 60.0, 600.0
 """So long all regulators are watched, and the best of them."""
-LONGEST_STATE_S = 4.0
-"""What has not left a state by then never does."""
 FALLEN = 0.6
 """Share of the root's first height below which the body has fallen."""
 ENTRIES = (1, 2, 3, 4)
 """The first entries of a state over which slopes and references are averaged: one regulator each."""
 EFFORTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """Costs of an action, (1/rad)^2: one regulator each."""
+WIDTHS = (2.0, 4.0)
+"""Of differences that are wider than usual."""
+DRAWS, REFINED, GENERATIONS, POPULATION = 144, 2, 20, 16
+"""How many costs are drawn, at how many of these a search begins, and for how long it goes on."""
+USUAL_EFFORT, EFFORT_VARIES, COSTS_VARY, STEP = 10.0, 1.5, 0.7, 0.4
+"""Middle of the costs of actions; standard deviations of the logarithms of this and other costs, and the search's share of them."""
+SETTLED = 12
+"""Times round the cycle after which Riccati's recursion has settled enough to tell."""
+SEED = 2012
 LOOK_S = 0.1
 """How often it is looked whether one has fallen."""
-ACTION_DIFFERENCE_RAD = 0.01
 BEFORE_FALL = 6
 """The last entries before a fall are not the cycle any more."""
-SETTLING = 30
-"""Times round the cycle after which Riccati's recursion stands still."""
-DISCOUNT = 0.98
-DECIMALS = 5
-"""Of gains: people read the file."""
 PUSH_SEGMENT, PUSH_S, PUSHES_EVERY_S, PUSH_N = "chest", 0.2, 2.0, 10.0
 PUSHED, GOLDEN_ANGLE = 8, np.pi * (3.0 - np.sqrt(5.0))
 """Runs with pushes, the n-th of n times `PUSH_N` and turned by the golden angle from the one before."""
-
-
-@dataclass(frozen=True, eq=False)
-class Slopes:
-    """A state as it was entered, and how the entry of the next one answers.
-
-    Attributes:
-        reference: what was entered, without a gain.
-        by_deviation: (X, X) deviation at the next state's entry by the one at this state's.
-        by_action: (X, 18) the same by the action.
-    """
-
-    reference: EntryFeedback
-    by_deviation: Array
-    by_action: Array
 
 
 def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, float]:
     """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer.
 
     Also for how long it then stands, seconds, up to `LONG_S`. The first time round is still on its way to what the cycle comes back
-    to, and far from it for a linear law; so, where that stands longer, the feedback begins with the second (`with_way_in`).
+    to, and far from it for a linear law; so, where that stands longer, the feedback begins with the second (`with_way_in`). Where
+    that does not stand for `LONG_S` either, costs are searched for, too.
     """
     cycle = cycle_states(controller)
     entered = [(index, start) for index, start in entries(engine, controller) if index in cycle][:-BEFORE_FALL]
     visits = {i: [start for index, start in entered if index == i][: max(ENTRIES)] for i in cycle}
     fewest = min((len(starts) for starts in visits.values()), default=0)
-    found = {i: [slopes(engine, controller, i, start) for start in visits[i][:fewest]] for i in cycle}
+
+    def answers(width: float) -> dict[int, list[Slopes]]:
+        return {i: [slopes(engine, controller, i, start, width) for start in visits[i][:fewest]] for i in cycle}
+
+    found = answers(1.0)
     best = _longest(engine, [controller, *_regulators(controller, found)])
-    if best[1] < LONG_S and fewest > 1:
-        entering = with_way_in(controller)
-        later = {i: found[before][1:] for i, before in zip(cycle_states(entering), cycle, strict=True)}
-        best = max(best, _longest(engine, list(_regulators(entering, later))), key=lambda regulator: regulator[1])
-    return best
+    if best[1] >= LONG_S or fewest < 2:
+        return best
+    entering = with_way_in(controller)
+
+    def later(found: Mapping[int, Sequence[Slopes]]) -> dict[int, Sequence[Slopes]]:
+        return {i: found[before][1:] for i, before in zip(cycle_states(entering), cycle, strict=True)}
+
+    ways = [later(found)]
+    best = _longer(best, _longest(engine, list(_regulators(entering, ways[0]))))
+    if best[1] >= LONG_S:
+        return best
+    ways += [later(answers(width)) for width in WIDTHS]
+    means = [{i: mean_slopes(by[:use]) for i, by in way.items()} for way in ways for use in range(1, fewest)]
+    return _longer(best, _searched(engine, entering, means))
 
 
 def _regulators(controller: Controller, found: Mapping[int, Sequence[Slopes]]) -> Iterator[Controller]:
@@ -106,6 +97,47 @@ def _longest(engine: Engine, candidates: Sequence[Controller]) -> tuple[Controll
     if upright.max() < WATCH_S:
         return candidates[int(np.argmax(upright))], float(upright.max())
     return _lasting(engine, [c for c, t in zip(candidates, upright, strict=True) if t >= WATCH_S])
+
+
+def _longer(one: tuple[Controller, float], other: tuple[Controller, float]) -> tuple[Controller, float]:
+    return other if other[1] > one[1] else one
+
+
+def _searched(
+    engine: Engine, controller: Controller, found: Sequence[Mapping[int, Slopes]]
+) -> tuple[Controller, float]:
+    """Of regulators with any costs the one that stands longest, and for how long: the best of draws, or what CMA-ES makes of those.
+
+    Args:
+        engine: in which they are to stand.
+        controller: whose cycle is regulated.
+        found: slopes of its states, of several kinds, of which one is drawn too.
+    """
+    rng = np.random.default_rng(SEED)
+    scale = np.append(np.full(len(KINDS), COSTS_VARY), EFFORT_VARIES)
+    draws = [(int(rng.integers(len(found))), scale * rng.standard_normal(len(scale))) for _ in range(DRAWS)]
+    made = [_by_costs(controller, found[which], costs) for which, costs in draws]
+    upright = survival(engine, made, [()] * len(made), WATCH_S)
+    best = made[int(np.argmax(upright))], float(upright.max())
+    for k in np.argsort(-upright, kind="stable")[:REFINED]:
+        which, costs = draws[k]
+        search = Search(len(costs), rng, STEP, POPULATION)
+        for _ in range(GENERATIONS):
+            made = [_by_costs(controller, found[which], costs + scale * z) for z in search.ask()]
+            upright = survival(engine, made, [()] * len(made), LONG_S)
+            search.tell(-upright)
+            best = _longer(best, (made[int(np.argmax(upright))], float(upright.max())))
+            if best[1] >= LONG_S:
+                return best
+    return best
+
+
+def _by_costs(controller: Controller, found: Mapping[int, Slopes], costs: Array) -> Controller:
+    """The regulator with usual costs times e to the power of `costs` (8,): of each of `KINDS`, and of actions."""
+    joints = len(controller.states[0].target.angles)
+    *by_kind, effort = np.exp(costs)
+    deviation = weights(joints) * np.array(by_kind)[kinds(joints)]
+    return regulated(controller, found, USUAL_EFFORT * effort, SETTLED, deviation)
 
 
 def _lasting(engine: Engine, standing: Sequence[Controller]) -> tuple[Controller, float]:
@@ -136,110 +168,6 @@ def entries(engine: Engine, controller: Controller) -> Iterator[tuple[int, Array
         if final.diverged[0] or start_step(final.final[0]) == end:
             return
         start, index = final.final[0], following
-
-
-def slopes(engine: Engine, controller: Controller, index: int, start: Array, scale: float = 1.0) -> Slopes:
-    """Central differences of the next state's entry, about state number `index` entered at `start` (K,); `scale` times as wide."""
-    character, dt, heading = engine.character, engine.time_step_s, controller.heading
-    joints = len(character.hinges)
-    size = deviation_size(joints)
-    steps = scale * np.concatenate([differences(joints), np.full(ACTIONS, ACTION_DIFFERENCE_RAD)])
-    reference = entered_at(*_coordinates(start, joints), heading, np.zeros((ACTIONS, size)))
-    starts = np.tile(start, (2 * len(steps) + 1, 1))  # the last one as it was
-    answers: list[EntryFeedback | None] = [None] * len(starts)
-    for k, (number, sign) in enumerate(itertools.product(range(len(steps)), (1.0, -1.0))):
-        if number < size:
-            _move(starts[k], number, sign * steps[number], heading, joints)
-        else:  # an action of one number, as the answer to a height that is off by that much
-            gain = np.zeros((ACTIONS, size))
-            gain[number - size, 0] = 1.0
-            answers[k] = replace(reference, height=reference.height - sign * steps[number], gain=gain)
-    machines = [[answer if i == index else None for i in range(len(controller.states))] for answer in answers]
-    program = compile_program([controller] * len(starts), character, dt)
-    program = program._replace(feedback=feedback_arrays(machines, np.full(len(starts), heading), character))
-    end = start_step(start) + round(LONGEST_STATE_S / dt)
-    finals = run(engine, program, starts, end, stride=end + 1, stop_at_state=int(program.next_state[index])).final
-    qpos, qvel = _coordinates(finals, joints)
-    off = deviations(entered_at(qpos[-1], qvel[-1], heading, reference.gain), qpos, qvel, heading)
-    by = ((off[0:-1:2] - off[1:-1:2]) / (2.0 * steps[:, None])).T
-    by = np.where(np.isfinite(by).all(axis=0), by, 0.0)  # what throws the body over tells no slope
-    return Slopes(reference, by[:, :size], by[:, size:])
-
-
-def differences(joints: int) -> Array:
-    """(10 + 2J,) steps of the differences of a deviation: m, rad, m/s, rad/s."""
-    return np.concatenate([[0.004], np.full(3, 0.006), np.full(3, 0.02), np.full(3, 0.04),
-                           np.full(joints, 0.006), np.full(joints, 0.06)])  # fmt: skip
-
-
-def weights(joints: int) -> Array:
-    """(10 + 2J,) what the square of a deviation's number costs at each entry: 1/m^2, 1/rad^2, s^2/m^2, s^2/rad^2."""
-    return np.concatenate([[20.0], [10.0, 10.0, 5.0], [5.0, 8.0, 3.0], np.full(3, 0.3),
-                           np.full(joints, 0.5), np.full(joints, 0.002)])  # fmt: skip
-
-
-def _coordinates(starts: Array, joints: int) -> tuple[Array, Array]:
-    """Qpos (..., 7 + J) and qvel (..., 6 + J) of start vectors (..., K)."""
-    return starts[..., : 7 + joints], starts[..., 7 + joints : 7 + joints + ROOT_DOFS + joints]
-
-
-def _move(start: Array, number: int, by: float, heading: float, joints: int) -> None:
-    """Moves a start vector (K,), in place, so that this number of its deviation grows by `by`."""
-    qpos, qvel = _coordinates(start, joints)
-    axis = rotations.rotate(rotations.yaw(heading), np.eye(3)[(number - 1) % 3])
-    if number == 0:
-        qpos[2] += by
-    elif number < 4:
-        qpos[3:7] = rotations.multiply(rotations.from_rotation_vector(by * axis), qpos[3:7])
-    elif number < 7:
-        qvel[:3] += by * axis
-    elif number < 10:
-        qvel[number - 4] += by
-    elif number < 10 + joints:
-        qpos[number - 3] += by
-    else:
-        qvel[number - 4 - joints] += by
-
-
-def mean_slopes(found: Sequence[Slopes]) -> Slopes:
-    """The mean of several entries of one state."""
-    first = found[0].reference
-    reference = replace(
-        first,
-        height=float(np.mean([s.reference.height for s in found])),
-        root_rotation=np.mean([s.reference.root_rotation for s in found], axis=0),
-        velocities=np.mean([s.reference.velocities for s in found], axis=0),
-        angles=np.mean([s.reference.angles for s in found], axis=0),
-    )
-    by_deviation = np.mean([s.by_deviation for s in found], axis=0)
-    return Slopes(reference, by_deviation, np.mean([s.by_action for s in found], axis=0))
-
-
-def regulated(controller: Controller, found: Mapping[int, Slopes], effort: float, rounds: int = SETTLING) -> Controller:
-    """`controller` with the feedback of least cost: deviations by `weights`, actions by `effort`, summed over the cycle's future.
-
-    Args:
-        controller: whose cycle, or chain, is regulated.
-        found: slopes of each of its states, in their order.
-        effort: cost of an action's square, 1/rad^2.
-        rounds: times round a cycle; 1 for a chain, whose future ends with the entry behind the last of these states.
-    """
-    order = list(found)
-    joints = len(found[order[0]].reference.angles)
-    cost = np.eye(deviation_size(joints)) * weights(joints)
-    value = dict.fromkeys(order, cost)
-    gain: dict[int, Array] = {}
-    for index, following in list(zip(order, [*order[1:], order[0]], strict=True))[::-1] * rounds:
-        a, b, after = found[index].by_deviation, found[index].by_action, DISCOUNT * value[following]
-        gain[index] = np.asarray(-np.linalg.solve(effort * np.eye(ACTIONS) + b.T @ after @ b, b.T @ after @ a), float)
-        closed = a + b @ gain[index]
-        value[index] = np.asarray(cost + effort * gain[index].T @ gain[index] + closed.T @ after @ closed)
-    return controller.with_states(
-        [
-            replace(state, feedback=replace(found[i].reference, gain=gain[i].round(DECIMALS))) if i in gain else state
-            for i, state in enumerate(controller.states)
-        ]
-    )
 
 
 def survival(

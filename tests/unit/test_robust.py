@@ -22,9 +22,9 @@ from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.incremental import Stage, window_cost, with_new_state
 from mocap2ctrl.fit.methods import growth_of
 from mocap2ctrl.fit.pool import EvaluationPool
+from mocap2ctrl.fit.regulator import DISCOUNT, Slopes, regulated, weights
 from mocap2ctrl.fit.robust import EFFORTS, SCALES, WORLDS_SEED, hardened, regulators, standing
 from mocap2ctrl.fit.run import fit_capture
-from mocap2ctrl.fit.stabilise import DISCOUNT, Slopes, regulated, weights
 from mocap2ctrl.fit.structure import Step
 from mocap2ctrl.fit.video import video_capture
 from mocap2ctrl.simulation.choose import available_engines

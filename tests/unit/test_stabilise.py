@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,18 +14,8 @@ from mocap2ctrl.control.closed_loop import run
 from mocap2ctrl.control.controller import Controller, ControlState, Exit, TargetPose, compile_program
 from mocap2ctrl.control.entry_feedback import ACTIONS, deviation_size, deviations, entered_at
 from mocap2ctrl.fit import stabilise
-from mocap2ctrl.fit.stabilise import (
-    DISCOUNT,
-    Slopes,
-    entries,
-    growing_pushes,
-    mean_slopes,
-    regulated,
-    slopes,
-    stabilised,
-    survival,
-    weights,
-)
+from mocap2ctrl.fit.regulator import DISCOUNT, Slopes, kinds, mean_slopes, regulated, slopes, weights
+from mocap2ctrl.fit.stabilise import entries, growing_pushes, stabilised, survival
 from mocap2ctrl.simulation.coordinates import coordinates
 from mocap2ctrl.simulation.engine import TIME_STEP_S
 from mocap2ctrl.simulation.mujoco import MujocoEngine
@@ -151,7 +142,8 @@ def test_feedback_may_begin_with_the_second_time_round(
         return candidates[-1], float(len(tried))
 
     monkeypatch.setattr(stabilise, "_longest", longest)
-    loose = stander(character, standing, 0.001)
+    monkeypatch.setattr(stabilise, "_searched", lambda *_: (firm, 0.0))
+    loose, firm = (stander(character, standing, ankle) for ankle in (0.001, 0.1))
     held, upright_s = stabilised(engine, loose)
     assert upright_s == 2.0
     (plain, *regulators), entering = tried
@@ -164,6 +156,34 @@ def test_feedback_may_begin_with_the_second_time_round(
     assert feedback is not None
     assert feedback.height == pytest.approx(second[2])
     np.testing.assert_allclose(feedback.angles, second[7 : 7 + len(character.hinges)], atol=1e-9)
+
+
+def test_costs_are_searched_for_what_stands_longest(
+    engine: MujocoEngine, character: Character, standing: SimState, monkeypatch: pytest.MonkeyPatch
+):
+    """Of usual costs a multiple, by kind; the search knows no better than how long each stands, and is the same each time."""
+    joints = len(character.hinges)
+    assert [int(n) for n in np.bincount(kinds(joints))] == [1, 2, 1, 3, 3, joints, joints]
+    loose = stander(character, standing, 0.001)
+    found = {
+        index: slopes(engine, loose, index, start) for index, start in itertools.islice(entries(engine, loose), 4, 6)
+    }
+    usual = stabilise._by_costs(loose, found, np.zeros(8))
+    same = regulated(loose, found, stabilise.USUAL_EFFORT, stabilise.SETTLED)
+    dear = regulated(loose, found, 100.0 * stabilise.USUAL_EFFORT, stabilise.SETTLED)
+    gains = [c.states[0].feedback.gain for c in (usual, same, dear)]
+    np.testing.assert_array_equal(gains[0], gains[1])
+    assert np.linalg.norm(gains[2]) < np.linalg.norm(gains[1])
+
+    monkeypatch.setattr(stabilise, "WATCH_S", 6.0)
+    monkeypatch.setattr(stabilise, "LONG_S", 9.0)
+    for name, few in (("DRAWS", 6), ("REFINED", 1), ("GENERATIONS", 2), ("POPULATION", 4)):
+        monkeypatch.setattr(stabilise, name, few)
+    held, upright_s = stabilise._searched(engine, loose, [found])
+    before, after = survival(engine, [loose, held], [(), ()], 9.0)
+    assert before < after == upright_s
+    again, _ = stabilise._searched(engine, loose, [found])
+    np.testing.assert_array_equal(again.states[0].feedback.gain, held.states[0].feedback.gain)
 
 
 def test_pushes_end_what_stands(
