@@ -8,10 +8,9 @@ import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.appearance import learn_appearance
-from mocap2ctrl.video.background import Background, Floats, intensity_of, smoothed, squared_length
+from mocap2ctrl.video.background import Background, Floats, smoothed, squared_length
 from mocap2ctrl.video.decode import Image, Progress
 from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, within, without_small_holes
-from mocap2ctrl.video.soles import with_soles
 from mocap2ctrl.video.sources import Scene
 
 PERSON = 2.2
@@ -77,11 +76,7 @@ def refined_masks(
     height = float(np.median(rows[rows > 0])) if rows.any() else 0.0
     # Where the scene was not seen, the person's own colours are in its picture here and there.
     hole = HOLE_SHARE * masks[0].size if scene.looks is None else UNSEEN_HOLE * height * height
-    result, empty, behind = (
-        np.zeros_like(masks),
-        linear_light(scene.picture),
-        intensity_of(np.asarray(scene.picture, np.float32)),
-    )
+    result, empty = np.zeros_like(masks), linear_light(scene.picture)
     for t, mask in enumerate(masks):
         if not rows[t]:
             continue
@@ -92,8 +87,7 @@ def refined_masks(
             own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
         odds = _log_odds(own, colour, mask[box])
         person = _decided(odds, mask[box], height, hole)
-        exact = at_measured_share(person, linear_light(images[t][box]), empty[box])
-        result[t][box] = with_soles(exact, intensity_of(np.asarray(images[t][box], np.float32)), behind[box], height)
+        result[t][box] = at_measured_share(person, linear_light(images[t][box]), empty[box])
         if progress:
             progress("refining the outline", (t + 1) / len(masks))
     return result
