@@ -113,11 +113,12 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("--resume and --overwrite were both given; choose one")
     if options.robust and options.cyclic:
         raise ConfigError("--robust is for chains; the cycle of --cyclic has its own feedback: give one of them")
-    for name in ("refine", "cyclic", "robust"):
-        if getattr(options, name) and options.method not in (None, "incremental"):
-            raise ConfigError(
-                f"--{name} goes with --method incremental, not with {options.method}; leave one of them out"
-            )
+    beyond = [f"--{name}" for name in ("refine", "cyclic", "robust") if getattr(options, name)]
+    if beyond and options.method not in (None, "incremental"):
+        go = "go" if len(beyond) > 1 else "goes"
+        raise ConfigError(
+            f"{' and '.join(beyond)} {go} with --method incremental, not with {options.method}; leave one of them out"
+        )
     with open_crew(options.workers, options.scheduler) as crew:
         crew.start()
         return _fit(options, crew)

@@ -68,15 +68,7 @@ class FitDisplay(_Display):
     def __init__(self) -> None:
         super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
         self._task: TaskID | None = None
-        self._stage, self._last = 0, ""
         self._step, self._known = "", False
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        if self._bar.disable and self._last:
-            self._console.print(self._last, highlight=False)
 
     def preparation(self, what: str, share: float) -> None:
         """Shows what is being done with a video before the fit."""
@@ -119,6 +111,5 @@ class FitDisplay(_Display):
         text = f"stage {p.stage}/{p.stages} · {size} · {seen}{p.error_cm:.1f} cm{where} · {rate:,.0f} evaluations/s"
         if self._task is not None:
             self._bar.update(self._task, completed=p.fraction, description=text)
-        if self._bar.disable and p.stage != self._stage and self._last:
-            self._console.print(self._last, highlight=False)
-        self._stage, self._last = p.stage, text
+        if self._bar.disable and p.ended:
+            self._console.print(text, highlight=False)

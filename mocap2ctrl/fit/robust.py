@@ -26,6 +26,9 @@ from mocap2ctrl.fit.stabilise import FALLEN, entries
 from mocap2ctrl.simulation.engine import Engine
 from mocap2ctrl.simulation.worlds import drawn_worlds
 
+IN_WORLDS = "robust"
+"""Begins the labels of searches whose costs are means over drawn worlds."""
+
 WORLDS, WORLDS_SEED = {"mujoco": 48, "bullet": 16}, 2012
 """How many are drawn, the same for all fits; in Bullet a world takes longer, and 40 MB of each process."""
 
@@ -47,13 +50,13 @@ def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> I
     choices = [chain, *regulators(pool.evaluator.engine, chain)]
     worlds = min(WORLDS[place.engine.name] for place in pool.evaluator.places)
     with pool.judging_in(drawn_worlds(worlds, np.random.default_rng(WORLDS_SEED)), float(worlds)):
-        best = _cheapest(pool, choices, 0, growth, "robust")
+        best = _cheapest(pool, choices, 0, growth, IN_WORLDS)
         for sweep in range(growth.config.sweeps):
             yield Stage(last.index + 1 + sweep, count, last.end_s, best, last.cost, False)
             before = best
             for state in range(1, len(chain.states) - 1):
                 options = [best, *(_with_feedback_of(best, choice, state) for choice in choices)]
-                best = _cheapest(pool, options, state, growth, f"robust: state {state + 1}")
+                best = _cheapest(pool, options, state, growth, f"{IN_WORLDS}: state {state + 1}")
             if best is before:
                 break
         stood, stands = (standing(pool.evaluator, controller) for controller in (chain, best))

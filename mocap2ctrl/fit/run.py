@@ -22,12 +22,13 @@ from mocap2ctrl.fit.capture import JOURNAL, LOG, REPORT, Capture, save_inputs, s
 from mocap2ctrl.fit.crew import Crew
 from mocap2ctrl.fit.differing import other_settings
 from mocap2ctrl.fit.divergence_log import DivergenceLog
-from mocap2ctrl.fit.incremental import Stage
+from mocap2ctrl.fit.incremental import Stage, window_terms
 from mocap2ctrl.fit.interrupt import Interrupts
 from mocap2ctrl.fit.journal import Journal
 from mocap2ctrl.fit.key import camera_arrays, digest_of, keypoint_arrays
 from mocap2ctrl.fit.methods import final_terms, stages
 from mocap2ctrl.fit.pool import EvaluationPool
+from mocap2ctrl.fit.robust import IN_WORLDS
 from mocap2ctrl.fit.setup import EvaluationSetup
 from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.objective.target import marker_target, silhouette_target
@@ -51,6 +52,7 @@ class FitProgress:
         elapsed_s: seconds since the fit began.
         states: of the controller so far.
         label: of what is being searched, as in the log.
+        ended: whether the stage has ended; errors are those of the controller that is kept then.
     """
 
     fraction: float
@@ -63,6 +65,7 @@ class FitProgress:
     states: int
     silhouette: float | None = None
     label: str = ""
+    ended: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +136,11 @@ def fit_capture(
         try:
             for stage in stages(pool, capture, on_generation):
                 best, told = stage, (*told, stage.told) if stage.told else told
-                watch.stage(stage)
+                end_frame = round(stage.end_s * capture.config.fps)
+                drawn = len(pool.evaluator.weights) > 1 + len(capture.also_in)
+                watch.stage(
+                    stage, window_terms(pool.evaluator, stage.controller, end_frame), IN_WORLDS if drawn else ""
+                )
                 interrupts.check()
             interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
         except KeyboardInterrupt:
@@ -240,7 +247,7 @@ class _Watch:
         evidence = {"silhouette": self._seen, "keypoints": seen is not None and seen.keypoints is not None}
         self._silent = {name for name, there in evidence.items() if not there}
         self._finished, self._stages, self._states, self._logged, self._done = 0, 1, 1, 0.0, 0.0
-        self._told: FitProgress | None = None
+        self._evaluations = 0
 
     def generation(self, g: Generation) -> None:
         now = time.perf_counter()
@@ -260,27 +267,42 @@ class _Watch:
         self._stages = max(self._stages, g.stages)
         # What is searched again within a stage is not announced before: what is done stays done.
         self._done = max(self._done, min((self._finished + g.generation / g.generations) / self._stages, 1.0))
-        self._told = FitProgress(
-            fraction=self._done,
-            stage=self._finished + 1,
-            stages=self._stages,
-            cost=g.cost,
-            error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
-            evaluations=g.evaluations,
-            elapsed_s=now - self._begun,
-            states=self._states,
-            silhouette=g.terms["silhouette"] if self._seen else None,
-            label=g.label,
+        self._evaluations = g.evaluations
+        self._tell(
+            FitProgress(
+                fraction=self._done,
+                stage=self._finished + 1,
+                stages=self._stages,
+                cost=g.cost,
+                error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
+                evaluations=g.evaluations,
+                elapsed_s=now - self._begun,
+                states=self._states,
+                silhouette=g.terms["silhouette"] if self._seen else None,
+                label=g.label,
+            )
         )
-        self._tell(self._told)
 
-    def stage(self, stage: Stage) -> None:
+    def stage(self, stage: Stage, terms: Sequence[TermValue], label: str) -> None:
         self._finished = stage.index + 1
         self._states = len(stage.controller.states)
-        if self._told is not None:
-            self._done = max(self._done, self._finished / stage.stages)
-            reached = replace(self._told, stage=self._finished, stages=stage.stages, fraction=self._done)
-            self._tell(replace(reached, states=self._states, elapsed_s=time.perf_counter() - self._begun))
+        self._stages, self._done = stage.stages, max(self._done, self._finished / stage.stages)
+        values = {term.name: float(term.value[0]) for term in terms}
+        self._tell(
+            FitProgress(
+                fraction=self._done,
+                stage=self._finished,
+                stages=stage.stages,
+                cost=stage.cost,
+                error_cm=float(np.sqrt(max(values["markers"], 0.0))),
+                evaluations=self._evaluations,
+                elapsed_s=time.perf_counter() - self._begun,
+                states=self._states,
+                silhouette=values["silhouette"] if self._seen else None,
+                label=label,
+                ended=True,
+            )
+        )
         self._log.write(
             "stage",
             stage=stage.index + 1,

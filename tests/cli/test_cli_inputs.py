@@ -166,7 +166,7 @@ def test_a_finished_fit_is_not_resumed(capture: Path, walk_bvh: Path, run: Run) 
     before = contents(capture)
     again = ("fit", walk_bvh, "-o", capture, "--budget", "tiny", "--resume")
     run(*again).refused("has ended; there is nothing to resume", "--overwrite")
-    run(*again, "--seed", 4).refused("has ended; with other settings (--seed was not given and is 4)", "--overwrite")
+    run(*again, "--seed", 4).refused("has ended and was another (--seed was not given and is 4)", "--overwrite")
     assert contents(capture) == before
 
 
