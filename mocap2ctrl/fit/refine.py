@@ -36,6 +36,9 @@ NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
 ROBUST = "the cycle: left out, for what is to be robust is a chain"
 NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
 
+FEEDBACK = "the cycle's feedback"
+"""Label of what is told while that is looked for."""
+
 CYCLE, REOPENED = 2**31, 2**30
 """In the seeds of a cycle's searches, and of sweeps, where those of growth have the number of the start."""
 
@@ -107,7 +110,8 @@ def refine(pool: EvaluationPool, steps: list[Step], growth: Growth, capture: Cap
     if cycle is not None:
         best, told = _judged(best, cycle, config, "the cycle")
         told += f"; it stands for {cycle.upright_s:.0f} s{' or more' if cycle.upright_s >= LONG_S else ''}"
-        if config.cyclic and cycle.upright_s < WATCH_S and int(capture.run.get("cycles", 1)) < ENOUGH_CYCLES:
+        few = capture.silhouettes is None and int(capture.run.get("cycles", 1)) < ENOUGH_CYCLES
+        if config.cyclic and few and cycle.upright_s < WATCH_S:
             told += f"; from more of the motion, such as --cycles {ENOUGH_CYCLES}, cycles are made that stand longer"
     yield reached(stages - 1, told)
 
@@ -195,13 +199,23 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
         return None
     controller = closed(chain.controller, *where)
     free, frames, config = tuple(sorted(cycle_states(controller))), len(pool.evaluator.objective.target), growth.config
+    last: list[Generation] = []
+
+    def tell(generation: Generation) -> None:
+        last[:] = [generation]
+        growth.on_generation(generation)
+
+    def alive() -> None:
+        for generation in last:
+            growth.on_generation(replace(generation, label=FEEDBACK))
+
     with pool.judging_by(target):
         for k, ahead_s in enumerate(AHEAD_S if capture.silhouettes is None else AHEAD_S[:1]):
             window = frames - 1 + round(ahead_s * config.fps)
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
-            controller = descended(pool, problem, growth, [k, CYCLE])
-    controller, upright_s = stabilised(pool.evaluator.engine, controller)
+            controller = descended(pool, problem, replace(growth, on_generation=tell), [k, CYCLE])
+    controller, upright_s = stabilised(pool.evaluator.engine, controller, alive)
     with pool.weighing(refined_weights(config)):
         cost = window_cost(pool.evaluator, controller, frames - 1)
     return _Found(controller, cost, upright_s)

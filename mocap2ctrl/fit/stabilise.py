@@ -9,7 +9,7 @@ from one time round to the next; so several regulators are made, and the one tha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -50,12 +50,14 @@ PUSHED, GOLDEN_ANGLE = 8, np.pi * (3.0 - np.sqrt(5.0))
 """Runs with pushes, the n-th of n times `PUSH_N` and turned by the golden angle from the one before."""
 
 
-def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, float]:
+def stabilised(
+    engine: Engine, controller: Controller, alive: Callable[[], None] = lambda: None
+) -> tuple[Controller, float]:
     """`controller` with feedback in the states of its cycle, or as it is if that does not stand longer.
 
     Also for how long it then stands, seconds, up to `LONG_S`. The first time round is still on its way to what the cycle comes back
     to, and far from it for a linear law; so, where that stands longer, the feedback begins with the second (`with_way_in`). Where
-    that does not stand for `LONG_S` either, costs are searched for, too.
+    that does not stand for `LONG_S` either, costs are searched for, too. `alive` is called now and then; it may raise.
     """
     cycle = cycle_states(controller)
     entered = [(index, start) for index, start in entries(engine, controller) if index in cycle][:-BEFORE_FALL]
@@ -63,7 +65,11 @@ def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, floa
     fewest = min((len(starts) for starts in visits.values()), default=0)
 
     def answers(width: float) -> dict[int, list[Slopes]]:
-        return {i: [slopes(engine, controller, i, start, width) for start in visits[i][:fewest]] for i in cycle}
+        found: dict[int, list[Slopes]] = {}
+        for i in cycle:
+            alive()
+            found[i] = [slopes(engine, controller, i, start, width) for start in visits[i][:fewest]]
+        return found
 
     found = answers(1.0)
     best = _longest(engine, [controller, *_regulators(controller, found)])
@@ -80,7 +86,7 @@ def stabilised(engine: Engine, controller: Controller) -> tuple[Controller, floa
         return best
     ways += [later(answers(width)) for width in WIDTHS]
     means = [{i: mean_slopes(by[:use]) for i, by in way.items()} for way in ways for use in range(1, fewest)]
-    return _longer(best, _searched(engine, entering, means))
+    return _longer(best, _searched(engine, entering, means, alive))
 
 
 def _regulators(controller: Controller, found: Mapping[int, Sequence[Slopes]]) -> Iterator[Controller]:
@@ -104,7 +110,7 @@ def _longer(one: tuple[Controller, float], other: tuple[Controller, float]) -> t
 
 
 def _searched(
-    engine: Engine, controller: Controller, found: Sequence[Mapping[int, Slopes]]
+    engine: Engine, controller: Controller, found: Sequence[Mapping[int, Slopes]], alive: Callable[[], None]
 ) -> tuple[Controller, float]:
     """Of regulators with any costs the one that stands longest, and for how long: the best of draws, or what CMA-ES makes of those.
 
@@ -112,6 +118,7 @@ def _searched(
         engine: in which they are to stand.
         controller: whose cycle is regulated.
         found: slopes of its states, of several kinds, of which one is drawn too.
+        alive: called before each generation.
     """
     rng = np.random.default_rng(SEED)
     scale = np.append(np.full(len(KINDS), COSTS_VARY), EFFORT_VARIES)
@@ -123,6 +130,7 @@ def _searched(
         which, costs = draws[k]
         search = Search(len(costs), rng, STEP, POPULATION)
         for _ in range(GENERATIONS):
+            alive()
             made = [_by_costs(controller, found[which], costs + scale * z) for z in search.ask()]
             upright = survival(engine, made, [()] * len(made), LONG_S)
             search.tell(-upright)
