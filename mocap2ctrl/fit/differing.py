@@ -73,7 +73,15 @@ def _words(command: str) -> dict[str, Any]:
     for word in shlex.split(command)[2:]:
         if word.startswith("-") and not word[1:2].isdigit():
             name, _, value = word.partition("=")
-            result[name] = (value,) if value else ()
+            result[name] = (_plain(value),) if value else ()
         else:
-            result[name] = (*result.get(name, ()), word)
+            result[name] = (*result.get(name, ()), _plain(word))
     return {n: " ".join(words) or "given" for n, words in result.items() if n not in UNRELATED}
+
+
+def _plain(word: str) -> str:
+    """A number in its shortest form, so that it is the same however it was typed; other words as they are."""
+    try:
+        return f"{float(word):.12g}"
+    except ValueError:
+        return word

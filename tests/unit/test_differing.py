@@ -24,7 +24,7 @@ RUN = {"engine": "mujoco", "command": "mocap2ctrl fit walk.mp4 --seed 1 --time-r
         ("mocap2ctrl fit walk.mp4 --seed 1 --resume --workers 3", "(--time-range was 0 2 and is not given)"),
         ("mocap2ctrl fit run.mp4 --seed=1 --time-range 0 2", "(the input was walk.mp4 and is run.mp4)"),
         ("mocap2ctrl fit walk.mp4 --seed 1 --time-range 0 2 --masks", "(--masks was not given and is given)"),
-        ("mocap2ctrl fit walk.mp4 --seed 1 --time-range 0 2", "(the input's content, its camera or the version"),
+        ("mocap2ctrl fit walk.mp4 --seed 1 --time-range 0.0 2.00", "(the input's content, its camera or the version"),
     ],
 )
 def test_options_of_the_command_line(tmp_path: Path, command: str, told: str) -> None:
