@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -587,8 +586,7 @@ def capture_warnings(capture: Capture, reference: Path | str | None = None) -> t
 
 def unseen_end(capture: Capture) -> tuple[str, ...]:
     """What is told of a motion's end where the objective's last frame is well before it."""
-    duration_s, fps = capture.reference.duration_s, capture.config.fps
-    left_s = duration_s - math.floor(duration_s * fps + 1e-6) / fps
+    left_s, fps = capture.reference.duration_s - capture.objective_clip.duration_s, capture.config.fps
     if left_s < UNSEEN_END_S:
         return ()
     return (

@@ -113,15 +113,23 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("--resume and --overwrite were both given; choose one")
     if options.robust and options.cyclic:
         raise ConfigError("--robust is for chains; the cycle of --cyclic has its own feedback: give one of them")
-    beyond = [f"--{name}" for name in ("refine", "cyclic", "robust") if getattr(options, name)]
-    if beyond and options.method not in (None, "incremental"):
-        go = "go" if len(beyond) > 1 else "goes"
-        raise ConfigError(
-            f"{' and '.join(beyond)} {go} with --method incremental, not with {options.method}; leave one of them out"
-        )
+    if options.method not in (None, "incremental"):
+        _refuse_beyond_growth(options)
     with open_crew(options.workers, options.scheduler) as crew:
         crew.start()
         return _fit(options, crew)
+
+
+def _refuse_beyond_growth(options: argparse.Namespace) -> None:
+    from mocap2ctrl.errors import ConfigError
+    from mocap2ctrl.fit.config import BEYOND_GROWTH
+
+    given = [f"--{name}" for name in BEYOND_GROWTH if getattr(options, name)]
+    if given:
+        go = "go" if len(given) > 1 else "goes"
+        raise ConfigError(
+            f"{' and '.join(given)} {go} with --method incremental, not with {options.method}; leave one of them out"
+        )
 
 
 def _fit(options: argparse.Namespace, crew: Crew) -> int:

@@ -106,7 +106,7 @@ class FitDisplay(_Display):
         """Shows how far the fit is."""
         rate = p.evaluations / max(p.elapsed_s, 1e-9)
         seen = "" if p.silhouette is None else f"silhouettes {p.silhouette:.2f} · "
-        where = " over all worlds" if p.label.startswith("robust") else ""
+        where = " over all worlds" if p.in_worlds else ""
         size = counted(p.states, "state")
         text = f"stage {p.stage}/{p.stages} · {size} · {seen}{p.error_cm:.1f} cm{where} · {rate:,.0f} evaluations/s"
         if self._task is not None:

@@ -25,6 +25,7 @@ from mocap2ctrl.files import is_partial, write_bytes, write_text
 from mocap2ctrl.fit.config import FitConfig, config_from_mapping
 from mocap2ctrl.fit.lock import IN_USE, in_use
 from mocap2ctrl.fit.target_file import Target, load_target, save_target
+from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.prior.choose import IDENTITY_SPREAD_RAD, load_prior
 from mocap2ctrl.prior.files import save_prior
 from mocap2ctrl.prior.pca import IdentityPrior, PosePrior, Prior
@@ -105,6 +106,11 @@ class Capture:
         if self.config.method == "growth":
             return self.prior.truncated(GROWTH_VARIANCE)
         return IdentityPrior(len(self.character.hinges), np.array(IDENTITY_SPREAD_RAD))
+
+    @property
+    def objective_clip(self) -> MotionClip:
+        """The reference as the objective looks at it: not looped, at its rate."""
+        return resample(replace(self.reference, loop=False), self.config.fps)
 
     @property
     def engine_name(self) -> str:

@@ -21,6 +21,9 @@ ASTRAY_CM = 5.0
 
 METHODS = ("incremental", "batch", "growth")
 
+BEYOND_GROWTH = ("refine", "cyclic", "robust")
+"""Settings that ask for what goes on where growth ends."""
+
 
 def video_weights(*, short: bool = False) -> Weights:
     """Lambda of a fit that follows a video's track and is judged by silhouettes.
@@ -95,7 +98,7 @@ class FitConfig:
             ("method", f"one of {', '.join(METHODS)}", self.method in METHODS),
             ("seed", "a whole number from 0 on", self.seed >= 0),
             ("fps", "a divisor of 120 from 10 to 120", 10 <= self.fps <= 120 and (120 / self.fps) % 1 == 0),
-            ("stage_s", "{:g} to {:g} s".format(*EXIT_TIME_RANGE_S), shortest_s <= self.stage_s <= longest_s),
+            ("stage_s", f"{shortest_s:g} to {longest_s:g} s", shortest_s <= self.stage_s <= longest_s),
             ("generations", "1 or more", self.generations >= 1),
             ("descents", "0 or more", self.descents >= 0),
             ("starts", "1 or more", self.starts >= 1),
@@ -130,7 +133,7 @@ class FitConfig:
     @property
     def beyond_growth(self) -> tuple[str, ...]:
         """Names of what goes on where growth ends."""
-        return tuple(name for name in ("refine", "cyclic", "robust") if getattr(self, name))
+        return tuple(name for name in BEYOND_GROWTH if getattr(self, name))
 
     def evolving(self) -> FitConfig:
         """The same with CMA-ES alone, as in the paper."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from mocap2ctrl.errors import Mocap2CtrlError
 from mocap2ctrl.fit.capture import load_settings
-from mocap2ctrl.fit.config import FitConfig
+from mocap2ctrl.fit.config import BEYOND_GROWTH, FitConfig
 
 MOST = 4
 """Differences that are named."""
 UNRELATED = ("--resume", "--overwrite", "--workers", "--scheduler", "--json", "-o", "--output", "--reference")
 """Options that a fit does not depend on."""
-MAY_COME_LATER = ("--refine", "--cyclic", "--robust")
+MAY_COME_LATER = tuple(f"--{name}" for name in BEYOND_GROWTH)
 """Options of which a fit may be begun without any."""
 
 

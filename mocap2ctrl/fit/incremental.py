@@ -44,6 +44,7 @@ class Stage:
         cost: its E over the whole window; after growth, by the weights of refinement.
         added_state: whether the stage added one.
         told: what became of a refinement, for people; empty for growth.
+        label: of the searches in whose places the controller is judged, where these are not the fit's own.
     """
 
     index: int
@@ -53,6 +54,7 @@ class Stage:
     cost: float
     added_state: bool
     told: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ class Growth:
         stability_frames: frames past the end of the evidence in which the last stage also looks (Eq. 11).
         on_generation: told of each generation.
         errors: by which states are placed (`fit.structure.chain_steps`); None where they are equal.
+        alive: called now and then by long work that has no generations; it may raise.
     """
 
     guess: GuessState
@@ -76,6 +79,7 @@ class Growth:
     stability_frames: int
     on_generation: Callable[[Generation], None]
     errors: Array | None = None
+    alive: Callable[[], None] = lambda: None
 
 
 def grow(pool: EvaluationPool, steps: Sequence[Step], growth: Growth) -> Iterator[Stage]:

@@ -138,10 +138,8 @@ class Job:
         beyond = tuple(was.controller.provenance.get("beyond_growth", was.config.beyond_growth))
         if beyond == self.config.beyond_growth:
             other = differing(self.folder, self.config, self.run)
-            why = f"and was another ({other})" if other else "there is nothing to resume"
-            raise CaptureError(
-                f"{self.folder}: its fit has ended{' ' if other else '; '}{why}. Use --overwrite to fit anew"
-            )
+            why = f" and was another ({other})" if other else "; there is nothing to resume"
+            raise CaptureError(f"{self.folder}: its fit has ended{why}. Use --overwrite to fit anew")
         if beyond:
             options = " ".join(f"--{name}" for name in beyond)
             raise CaptureError(

@@ -26,9 +26,11 @@ from mocap2ctrl.objective.terms import TermValue
 DENSE_FPS = 120.0
 
 
-def stages(pool: EvaluationPool, capture: Capture, on_generation: Callable[[Generation], None]) -> Iterator[Stage]:
+def stages(
+    pool: EvaluationPool, capture: Capture, on_generation: Callable[[Generation], None], alive: Callable[[], None]
+) -> Iterator[Stage]:
     """The stages of the capture's method; the controller of the last is the result."""
-    growth, target = growth_of(capture, on_generation), pool.evaluator.objective.target
+    growth, target = replace(growth_of(capture, on_generation), alive=alive), pool.evaluator.objective.target
     if growth.config.method == "batch":
         return _batch(pool, growth)
     steps = chain_steps(len(target), target.fps, growth.config.stage_s, growth.errors)
@@ -53,8 +55,7 @@ def growth_of(capture: Capture, on_generation: Callable[[Generation], None]) -> 
     config = capture.config if capture.config.method == "incremental" else capture.config.evolving()
     errors = None
     if config.method == "incremental":
-        clip = resample(replace(capture.reference, loop=False), config.fps)
-        errors = following_errors(clip, reference, config.stage_s)
+        errors = following_errors(capture.objective_clip, reference, config.stage_s)
     guess = go_on if config.method == "growth" else follow
     return Growth(guess, state(dense, 0), heading, config, stability_frames(capture), on_generation, errors)
 

@@ -26,7 +26,6 @@ from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.problem import Problem, frame_after, state_entry_snapshots, states_problem
 from mocap2ctrl.fit.stabilise import LONG_S, WATCH_S, stabilised
 from mocap2ctrl.fit.structure import Step, closed, cycle_states, on_contacts, repeats, touchdowns
-from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.motion.cycles import carried_past
 from mocap2ctrl.objective.target import MarkerTarget, marker_target
 from mocap2ctrl.objective.terms import Weights
@@ -35,9 +34,6 @@ from mocap2ctrl.simulation.engine import load_threshold_n
 NO_CONTACTS = "exits on contact: left out, for no foot comes down near an exit"
 ROBUST = "the cycle: left out, for what is to be robust is a chain"
 NO_CYCLE = "the cycle: left out, for the motion does not repeat itself, or no foot comes down twice"
-
-FEEDBACK = "the cycle's feedback"
-"""Label of what is told while that is looked for."""
 
 CYCLE, REOPENED = 2**31, 2**30
 """In the seeds of a cycle's searches, and of sweeps, where those of growth have the number of the start."""
@@ -199,23 +195,13 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
         return None
     controller = closed(chain.controller, *where)
     free, frames, config = tuple(sorted(cycle_states(controller))), len(pool.evaluator.objective.target), growth.config
-    last: list[Generation] = []
-
-    def tell(generation: Generation) -> None:
-        last[:] = [generation]
-        growth.on_generation(generation)
-
-    def alive() -> None:
-        for generation in last:
-            growth.on_generation(replace(generation, label=FEEDBACK))
-
     with pool.judging_by(target):
         for k, ahead_s in enumerate(AHEAD_S if capture.silhouettes is None else AHEAD_S[:1]):
             window = frames - 1 + round(ahead_s * config.fps)
             label = f"cycle to {window / target.fps:.2f} s"
             problem = states_problem(pool.evaluator, controller, free, window, config.spreads, label)
-            controller = descended(pool, problem, replace(growth, on_generation=tell), [k, CYCLE])
-    controller, upright_s = stabilised(pool.evaluator.engine, controller, alive)
+            controller = descended(pool, problem, growth, [k, CYCLE])
+    controller, upright_s = stabilised(pool.evaluator.engine, controller, growth.alive)
     with pool.weighing(refined_weights(config)):
         cost = window_cost(pool.evaluator, controller, frames - 1)
     return _Found(controller, cost, upright_s)
@@ -223,8 +209,7 @@ def cyclic(pool: EvaluationPool, chain: _Found, growth: Growth, capture: Capture
 
 def carried_target(capture: Capture) -> MarkerTarget | None:
     """The capture's markers and, behind the clip's end, its last period again; None for a motion without period."""
-    clip = resample(replace(capture.reference, loop=False), capture.config.fps)
     try:
-        return marker_target(capture.character, carried_past(clip, capture.character, AHEAD_S[-1]))
+        return marker_target(capture.character, carried_past(capture.objective_clip, capture.character, AHEAD_S[-1]))
     except MotionFileError:
         return None

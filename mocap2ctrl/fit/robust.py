@@ -52,7 +52,7 @@ def hardened(pool: EvaluationPool, stages: Iterable[Stage], growth: Growth) -> I
     with pool.judging_in(drawn_worlds(worlds, np.random.default_rng(WORLDS_SEED)), float(worlds)):
         best = _cheapest(pool, choices, 0, growth, IN_WORLDS)
         for sweep in range(growth.config.sweeps):
-            yield Stage(last.index + 1 + sweep, count, last.end_s, best, last.cost, False)
+            yield Stage(last.index + 1 + sweep, count, last.end_s, best, last.cost, False, label=IN_WORLDS)
             before = best
             for state in range(1, len(chain.states) - 1):
                 options = [best, *(_with_feedback_of(best, choice, state) for choice in choices)]

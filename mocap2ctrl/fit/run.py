@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -30,7 +30,6 @@ from mocap2ctrl.fit.methods import final_terms, stages
 from mocap2ctrl.fit.pool import EvaluationPool
 from mocap2ctrl.fit.robust import IN_WORLDS
 from mocap2ctrl.fit.setup import EvaluationSetup
-from mocap2ctrl.motion.clips import resample
 from mocap2ctrl.objective.target import marker_target, silhouette_target
 from mocap2ctrl.objective.terms import TermValue
 from mocap2ctrl.prior.pca import PosePrior
@@ -66,6 +65,11 @@ class FitProgress:
     silhouette: float | None = None
     label: str = ""
     ended: bool = False
+
+    @property
+    def in_worlds(self) -> bool:
+        """Whether costs and errors are means over drawn worlds."""
+        return self.label.startswith(IN_WORLDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +138,10 @@ def fit_capture(
             interrupts.check()
 
         try:
-            for stage in stages(pool, capture, on_generation):
+            for stage in stages(pool, capture, on_generation, interrupts.check):
                 best, told = stage, (*told, stage.told) if stage.told else told
                 end_frame = round(stage.end_s * capture.config.fps)
-                drawn = len(pool.evaluator.weights) > 1 + len(capture.also_in)
-                watch.stage(
-                    stage, window_terms(pool.evaluator, stage.controller, end_frame), IN_WORLDS if drawn else ""
-                )
+                watch.stage(stage, window_terms(pool.evaluator, stage.controller, end_frame))
                 interrupts.check()
             interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
         except KeyboardInterrupt:
@@ -168,7 +169,7 @@ def evaluation_setup(capture: Capture) -> EvaluationSetup:
         engine=capture.engine_name,
         also_in=capture.also_in,
         torque_scale=capture.torque_scale,
-        target=marker_target(capture.character, resample(replace(capture.reference, loop=False), fps)),
+        target=marker_target(capture.character, capture.objective_clip),
         weights=capture.config.weights,
         prior=capture.target_prior,
         silhouettes=None if seen is None else silhouette_target(seen, capture.girth, fps),
@@ -268,41 +269,14 @@ class _Watch:
         # What is searched again within a stage is not announced before: what is done stays done.
         self._done = max(self._done, min((self._finished + g.generation / g.generations) / self._stages, 1.0))
         self._evaluations = g.evaluations
-        self._tell(
-            FitProgress(
-                fraction=self._done,
-                stage=self._finished + 1,
-                stages=self._stages,
-                cost=g.cost,
-                error_cm=float(np.sqrt(max(g.terms["markers"], 0.0))),
-                evaluations=g.evaluations,
-                elapsed_s=now - self._begun,
-                states=self._states,
-                silhouette=g.terms["silhouette"] if self._seen else None,
-                label=g.label,
-            )
-        )
+        self._say(self._finished + 1, g.cost, g.terms, g.label)
 
-    def stage(self, stage: Stage, terms: Sequence[TermValue], label: str) -> None:
+    def stage(self, stage: Stage, terms: Sequence[TermValue]) -> None:
         self._finished = stage.index + 1
         self._states = len(stage.controller.states)
         self._stages, self._done = stage.stages, max(self._done, self._finished / stage.stages)
         values = {term.name: float(term.value[0]) for term in terms}
-        self._tell(
-            FitProgress(
-                fraction=self._done,
-                stage=self._finished,
-                stages=stage.stages,
-                cost=stage.cost,
-                error_cm=float(np.sqrt(max(values["markers"], 0.0))),
-                evaluations=self._evaluations,
-                elapsed_s=time.perf_counter() - self._begun,
-                states=self._states,
-                silhouette=values["silhouette"] if self._seen else None,
-                label=label,
-                ended=True,
-            )
-        )
+        self._say(self._finished, stage.cost, values, stage.label, ended=True)
         self._log.write(
             "stage",
             stage=stage.index + 1,
@@ -312,6 +286,23 @@ class _Watch:
             states=self._states,
             structure=stage.controller.structure,
             **({"told": stage.told} if stage.told else {}),
+        )
+
+    def _say(self, stage: int, cost: float, terms: Mapping[str, float], label: str, *, ended: bool = False) -> None:
+        self._tell(
+            FitProgress(
+                fraction=self._done,
+                stage=stage,
+                stages=self._stages,
+                cost=cost,
+                error_cm=float(np.sqrt(max(terms["markers"], 0.0))),
+                evaluations=self._evaluations,
+                elapsed_s=time.perf_counter() - self._begun,
+                states=self._states,
+                silhouette=terms["silhouette"] if self._seen else None,
+                label=label,
+                ended=ended,
+            )
         )
 
     def controller(self, terms: Sequence[TermValue]) -> None:

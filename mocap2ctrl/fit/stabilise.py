@@ -9,7 +9,7 @@ from one time round to the next; so several regulators are made, and the one tha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -72,29 +72,34 @@ def stabilised(
         return found
 
     found = answers(1.0)
-    best = _longest(engine, [controller, *_regulators(controller, found)])
+    best = _longest(engine, [controller, *_regulators(controller, _means(found))])
     if best[1] >= LONG_S or fewest < 2:
         return best
     entering = with_way_in(controller)
 
-    def later(found: Mapping[int, Sequence[Slopes]]) -> dict[int, Sequence[Slopes]]:
-        return {i: found[before][1:] for i, before in zip(cycle_states(entering), cycle, strict=True)}
+    def later(found: Mapping[int, Sequence[Slopes]]) -> list[dict[int, Slopes]]:
+        return _means({i: found[before][1:] for i, before in zip(cycle_states(entering), cycle, strict=True)})
 
-    ways = [later(found)]
-    best = _longer(best, _longest(engine, list(_regulators(entering, ways[0]))))
+    means = later(found)
+    best = _longer(best, _longest(engine, list(_regulators(entering, means))))
     if best[1] >= LONG_S:
         return best
-    ways += [later(answers(width)) for width in WIDTHS]
-    means = [{i: mean_slopes(by[:use]) for i, by in way.items()} for way in ways for use in range(1, fewest)]
+    for width in WIDTHS:
+        means += later(answers(width))
     return _longer(best, _searched(engine, entering, means, alive))
 
 
-def _regulators(controller: Controller, found: Mapping[int, Sequence[Slopes]]) -> Iterator[Controller]:
-    """By the slopes of the cycle's states at their first entries, with more or fewer of them averaged, and costs of actions."""
+def _means(found: Mapping[int, Sequence[Slopes]]) -> list[dict[int, Slopes]]:
+    """Of the slopes of each state at its first entries the means over `ENTRIES` of them, or over all that there are."""
     fewest = min((len(slopes_) for slopes_ in found.values()), default=0)
     uses = sorted({min(use, fewest) for use in ENTRIES}) if fewest else []
-    for use, effort in itertools.product(uses, EFFORTS):
-        yield regulated(controller, {i: mean_slopes(slopes_[:use]) for i, slopes_ in found.items()}, effort)
+    return [{i: mean_slopes(slopes_[:use]) for i, slopes_ in found.items()} for use in uses]
+
+
+def _regulators(controller: Controller, found: Iterable[Mapping[int, Slopes]]) -> Iterator[Controller]:
+    """By each of some slopes of the cycle's states, and each of the costs of actions."""
+    for by, effort in itertools.product(found, EFFORTS):
+        yield regulated(controller, by, effort)
 
 
 def _longest(engine: Engine, candidates: Sequence[Controller]) -> tuple[Controller, float]:
