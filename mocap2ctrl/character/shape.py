@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.character.kinematics import points_world
-from mocap2ctrl.character.model import SIDES, Capsule, Character
+from mocap2ctrl.character.model import SIDES, Capsule, Character, Segment
 from mocap2ctrl.geometry.camera import world_to_camera
 from mocap2ctrl.geometry.rasteriser import pinhole_parameters
 from mocap2ctrl.types import Array, Camera
+
+BARE = ("hand", "foot", "toes")
+"""Segments that are as thick in wide clothes as in tight ones."""
+
+RELAXED = 0.8
+"""Length of a hand whose fingers hang, as a share of a stretched one's; collision shapes are stretched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,25 +29,41 @@ class BodyShape:
     Attributes:
         owner: (C,) segment that each belongs to.
         local: (C, 2, 3) ends in that segment's frame, metres.
-        radii: (C,) metres.
+        radii: (C,) metres, of girth 1.
+        clothed: (C,) 1 where a girth makes a capsule thicker, else 0.
     """
 
     owner: npt.NDArray[np.int64]
     local: Array
     radii: Array
+    clothed: Array
+
+    def radii_at(self, girth: float) -> Array:
+        """(C,) metres, of a body so many times as stout."""
+        return np.asarray(self.radii * (1.0 + self.clothed * (girth - 1.0)))
 
 
 @lru_cache(maxsize=8)
 def body_shape(character: Character) -> BodyShape:
-    """The shape of `character`, with waist, shoulders and hips filled in, which collision shapes leave open."""
+    """The shape of `character`, with waist, shoulders and hips filled in, which collision shapes leave open, and relaxed hands."""
     owner: list[int] = []
     capsules: list[Capsule] = []
     for index, segment in enumerate(character.segments):
-        here = [*segment.capsules, *_flesh(character, index)]
+        here = [*_relaxed(segment), *_flesh(character, index)]
         capsules += here
         owner += [index] * len(here)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
-    return BodyShape(np.array(owner), local, np.array([capsule.radius for capsule in capsules]))
+    radii = np.array([capsule.radius for capsule in capsules])
+    clothed = [float(not character.segments[index].name.endswith(BARE)) for index in owner]
+    return BodyShape(np.array(owner), local, radii, np.array(clothed))
+
+
+def _relaxed(segment: Segment) -> list[Capsule]:
+    """The capsules of a segment; a hand's own, which is the first, as short as relaxed fingers make it."""
+    if not segment.name.endswith("hand"):
+        return list(segment.capsules)
+    own, *held = segment.capsules
+    return [Capsule(own.start, own.start + RELAXED * (own.end - own.start), own.radius), *held]
 
 
 def capsule_ends(shape: BodyShape, positions: Array, orientations: Array) -> Array:
@@ -57,7 +79,7 @@ class SeenBody(NamedTuple):
     Attributes:
         turn, shift: (3, 3) and (3,) world to camera.
         pinhole: (4,) focal lengths and principal point, pixels.
-        owner, local, radii: the capsules as in `BodyShape`, radii with the person's girth.
+        owner, local, radii, clothed: the capsules as in `BodyShape`, radii with the person's girth.
     """
 
     turn: Array
@@ -66,6 +88,7 @@ class SeenBody(NamedTuple):
     owner: npt.NDArray[np.int64]
     local: Array
     radii: Array
+    clothed: Array
 
 
 def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenBody:
@@ -77,7 +100,8 @@ def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenB
         pinhole=pinhole_parameters(camera),
         owner=np.array(shape.owner),
         local=np.array(shape.local),
-        radii=girth * shape.radii,
+        radii=shape.radii_at(girth),
+        clothed=np.array(shape.clothed),
     )
 
 

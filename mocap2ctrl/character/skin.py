@@ -69,7 +69,7 @@ def body_skin(character: Character) -> Skin:
 
 def _soles_closed(shape: BodyShape) -> BodyShape:
     """The shape with one more capsule between two of a segment that lie side by side, as the two rails of a foot do."""
-    owner, local, radii = list(shape.owner), list(shape.local), list(shape.radii)
+    owner, local, radii, clothed = list(shape.owner), list(shape.local), list(shape.radii), list(shape.clothed)
     for one in range(len(shape.owner) - 1):
         other = one + 1
         line, aside = np.diff(shape.local[one], axis=0)[0], shape.local[other, 0] - shape.local[one, 0]
@@ -78,7 +78,8 @@ def _soles_closed(shape: BodyShape) -> BodyShape:
             owner.append(shape.owner[one])
             local.append(0.5 * (shape.local[one] + shape.local[other]))
             radii.append(0.5 * (shape.radii[one] + shape.radii[other]))
-    return BodyShape(np.array(owner), np.array(local), np.array(radii))
+            clothed.append(shape.clothed[one])
+    return BodyShape(np.array(owner), np.array(local), np.array(radii), np.array(clothed))
 
 
 def _distance(points: Array, ends: Array, radius: float) -> Array:

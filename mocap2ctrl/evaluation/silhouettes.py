@@ -25,7 +25,7 @@ def model_masks(character: Character, clip: MotionClip, girth: float, silhouette
     seen = at_times(clip, times)
     shape = body_shape(character)
     ends = capsule_ends(shape, *clip_frames(character, seen)) + silhouettes.carried(times)[:, None, None]
-    masks = rasterise(ends, girth * shape.radii, silhouettes.camera)
+    masks = rasterise(ends, shape.radii_at(girth), silhouettes.camera)
     masks[times > clip.duration_s + 1.0 / clip.fps] = False
     return masks
 

@@ -120,7 +120,7 @@ def draw_frames(
         ground_m: height of the ground that the shadow falls on, metres.
     """
     shape = body_shape(laden(character, loads))
-    radii = girth * shape.radii
+    radii = shape.radii_at(girth)
     colouring = paint(character, loads)
     ends = capsule_ends(shape, positions, orientations)
     ends_camera = camera.to_camera(ends)

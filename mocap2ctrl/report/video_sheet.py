@@ -112,7 +112,7 @@ def _body_boxes(scene: Scene, performer: Performer, times_s: Array) -> Array:
     nearest = ends[..., 2].min(axis=(1, 2))
     near = nearest < NEAREST_M
     pixels = view.to_pixels(np.where(near[:, None, None, None], 1.0, ends)).reshape(len(times_s), -1, 2)
-    reach = performer.girth * float(shape.radii.max()) * view.pinhole[0] / np.maximum(nearest, NEAREST_M)[:, None]
+    reach = float(shape.radii_at(performer.girth).max()) * view.pinhole[0] / np.maximum(nearest, NEAREST_M)[:, None]
     limit = np.array(scene.camera.size) - 1.0
     low, high = np.clip(pixels.min(axis=1) - reach, 0, limit), np.clip(pixels.max(axis=1) + reach, 0, limit)
     boxes = np.concatenate([low, high], axis=1)

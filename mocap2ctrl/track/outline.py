@@ -129,6 +129,7 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
     """Projects all capsules; False if one of them is not before the camera."""
     focal = 0.5 * (view.pinhole[0] + view.pinhole[1])
     for c in range(len(view.radii)):
+        stoutness = _stoutness(view, body, c)
         for e in range(2):
             end, circle = picture.ends[c, e], picture.circle[c, e]
             point_world(end, frames, tree, body, view.owner[c], view.local[c, e])
@@ -142,9 +143,15 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
             picture.depth[c, e] = z
             circle[0] = view.pinhole[0] * x / z + view.pinhole[2]
             circle[1] = view.pinhole[1] * y / z + view.pinhole[3]
-            circle[2] = body[0] * focal * view.radii[c] / z
+            circle[2] = stoutness * focal * view.radii[c] / z
         _write_taper(picture.taper[c], picture.circle[c])
     return True
+
+
+@njit
+def _stoutness(view, body, c):  # type: ignore[no-untyped-def]
+    """What the girth multiplies the radii of capsule `c` by."""
+    return 1.0 + view.clothed[c] * (body[0] - 1.0)
 
 
 @njit
@@ -244,7 +251,7 @@ def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[
     wrench[3] = py * wrench[2] - pz * wrench[1]
     wrench[4] = pz * wrench[0] - px * wrench[2]
     wrench[5] = px * wrench[1] - py * wrench[0]
-    wrench[7] = slope * radius / body[0]
+    wrench[7] = slope * view.clothed[c] * radius / _stoutness(view, body, c)
 
 
 @njit

@@ -59,13 +59,13 @@ BACKFLIP = ("humanoid3d_backflip", "--view", "side", "--seed", "23")
 CASES = {
     case.name: case
     for case in (
-        Case("walk", "walk.mp4", "all-but-walk", paper_cm=4.2),
-        Case("jump", "jump.mp4", "all-but-jump", paper_cm=6.8),
-        Case("spinkick", "spinkick.mp4", "all-but-spinkick"),
-        Case("walk-oblique", "walk_oblique.mp4", "all-but-walk", rendered=OBLIQUE),
-        Case("run", "run.mp4", "all-but-run", rendered=RUN),
-        Case("backflip", "backflip.mp4", "all-but-backflip", paper_cm=17.5, rendered=BACKFLIP),
-        Case("walk-growth", "walk.mp4", "all-but-walk", method="growth", paper_cm=4.2),
+        Case("walk", "walk.mp4", "everyday-but-walk", paper_cm=4.2),
+        Case("jump", "jump.mp4", "everyday-but-jump", paper_cm=6.8),
+        Case("spinkick", "spinkick.mp4", "everyday-but-spinkick"),
+        Case("walk-oblique", "walk_oblique.mp4", "everyday-but-walk", rendered=OBLIQUE),
+        Case("run", "run.mp4", "everyday-but-run", rendered=RUN),
+        Case("backflip", "backflip.mp4", "everyday-but-backflip", paper_cm=17.5, rendered=BACKFLIP),
+        Case("walk-growth", "walk.mp4", "everyday-but-walk", method="growth", paper_cm=4.2),
     )
 }
 
