@@ -54,7 +54,7 @@ def frames_of(character: Character, clip: MotionClip) -> tuple[Array, Array]:
 
 def image_of(character: Character, clip: MotionClip, girth: float = 1.0) -> Masks:
     shape = body_shape(character)
-    return rasterise(capsule_ends(shape, *frames_of(character, clip)), girth * shape.radii, CAMERA)
+    return rasterise(capsule_ends(shape, *frames_of(character, clip)), shape.radii_at(girth), CAMERA)
 
 
 def distances(character: Character, clip: MotionClip, masks: Masks, girth: float = 1.0) -> Array:
@@ -69,6 +69,24 @@ def by_hand(seen: Masks, model: Masks) -> Array:
     both = (seen & model).sum(axis=(1, 2))
     only_seen, only_model = (seen & ~model).sum(axis=(1, 2)), (~seen & model).sum(axis=(1, 2))
     return np.asarray(only_model / (only_model + both) + only_seen / (only_seen + both))
+
+
+def test_a_girth_leaves_hands_and_feet_as_they_are(character: Character) -> None:
+    shape = body_shape(character)
+    names = [character.segments[owner].name for owner in shape.owner]
+    factor = dict(zip(names, shape.radii_at(1.25) / shape.radii, strict=True))
+    for name in character.segment_names:
+        assert factor[name] == pytest.approx(1.0 if name.endswith(("hand", "foot", "toes")) else 1.25), name
+    np.testing.assert_array_equal(shape.radii_at(1.0), shape.radii)
+
+
+def test_hands_hang_with_bent_fingers(character: Character) -> None:
+    shape = body_shape(character)
+    for side in ("left", "right"):
+        index = character.segment_names.index(f"{side}_hand")
+        tip = shape.local[shape.owner == index, 1, 2] - shape.radii[shape.owner == index]
+        stretched = character.segments[index].tip[2]
+        assert 0.8 < tip.min() / stretched < 0.9  # a relaxed hand is some 16 of 19 cm long
 
 
 @pytest.mark.parametrize(

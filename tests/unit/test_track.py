@@ -54,7 +54,7 @@ def walk(character: Character) -> MotionClip:
 def seen(character: Character, clip: MotionClip, camera: Camera, girth: float = 1.0) -> Silhouettes:
     shape = body_shape(character)
     frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
-    masks = rasterise(capsule_ends(shape, *frames), girth * shape.radii, camera)
+    masks = rasterise(capsule_ends(shape, *frames), shape.radii_at(girth), camera)
     return Silhouettes("walk", clip.fps, masks, camera)
 
 

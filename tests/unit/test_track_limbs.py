@@ -68,7 +68,7 @@ def test_a_lost_arm_is_found(evidence: Evidence, walk: Path, waving: Path, chara
     assert found.energy < lost.energy
     off = [np.linalg.norm(wrist(character, fit.path)[LIFTED] - truth, axis=1).mean() for fit in (lost, found)]
     assert off[0] > 0.5
-    assert off[1] < 0.25
+    assert off[1] < 0.3
 
 
 def test_nothing_is_looked_for_where_nothing_covers_better(

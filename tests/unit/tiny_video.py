@@ -47,7 +47,7 @@ def silhouettes_of(
     """What `camera` sees of a body that performs `clip`."""
     shape = body_shape(character)
     frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
-    masks = rasterise(capsule_ends(shape, *frames), girth * shape.radii, camera)
+    masks = rasterise(capsule_ends(shape, *frames), shape.radii_at(girth), camera)
     return Silhouettes("walk", clip.fps, masks, camera, {"sha256": "of the video", "start_s": 0.0, **provenance})
 
 
