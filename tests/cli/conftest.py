@@ -176,7 +176,7 @@ def filmed(tmp_path_factory: pytest.TempPathFactory, walk: str, character: Chara
     clip = replace(load_motion(walk, character, time_range=(0.0, 0.4)).clip, loop=False)
     frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
     shape = body_shape(character)
-    masks = rasterise(capsule_ends(shape, *frames), 1.1 * shape.radii, CAMERA)
+    masks = rasterise(capsule_ends(shape, *frames), shape.radii_at(1.1), CAMERA)
     np.savez(folder / "stroll.npz", stroll=masks, fps=30.0)
     save_camera(folder / "stroll.toml", CAMERA)
     write_motion(folder / "stroll.truth.npz", clip, character)

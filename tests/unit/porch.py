@@ -46,7 +46,7 @@ def motion(character: Character, seconds: float, *, shift: tuple[float, float, f
 def seen(character: Character, clip: MotionClip, camera: Camera) -> Masks:
     frames = segment_frames(character, clip.root_position, clip.root_orientation, clip.angles)
     shape = body_shape(character)
-    return rasterise(capsule_ends(shape, *frames), GIRTH * shape.radii, camera)
+    return rasterise(capsule_ends(shape, *frames), shape.radii_at(GIRTH), camera)
 
 
 def track_of(character: Character) -> MotionClip:
