@@ -62,8 +62,8 @@ def _relaxed(segment: Segment) -> list[Capsule]:
     """The capsules of a segment; a hand's own, which is the first, as short as relaxed fingers make it."""
     if not segment.name.endswith("hand"):
         return list(segment.capsules)
-    own, *held = segment.capsules
-    return [Capsule(own.start, own.start + RELAXED * (own.end - own.start), own.radius), *held]
+    own = [Capsule(c.start, c.start + RELAXED * (c.end - c.start), c.radius) for c in segment.capsules[:1]]
+    return [*own, *segment.capsules[1:]]
 
 
 def capsule_ends(shape: BodyShape, positions: Array, orientations: Array) -> Array:
