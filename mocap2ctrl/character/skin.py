@@ -69,17 +69,22 @@ def body_skin(character: Character) -> Skin:
 
 def _soles_closed(shape: BodyShape) -> BodyShape:
     """The shape with one more capsule between two of a segment that lie side by side, as the two rails of a foot do."""
-    owner, local, radii, clothed = list(shape.owner), list(shape.local), list(shape.radii), list(shape.clothed)
-    for one in range(len(shape.owner) - 1):
-        other = one + 1
-        line, aside = np.diff(shape.local[one], axis=0)[0], shape.local[other, 0] - shape.local[one, 0]
-        beside = abs(aside @ line) < SIDE_BY_SIDE * np.linalg.norm(aside) * np.linalg.norm(line)
-        if shape.owner[one] == shape.owner[other] and beside:
-            owner.append(shape.owner[one])
-            local.append(0.5 * (shape.local[one] + shape.local[other]))
-            radii.append(0.5 * (shape.radii[one] + shape.radii[other]))
-            clothed.append(shape.clothed[one])
-    return BodyShape(np.array(owner), np.array(local), np.array(radii), np.array(clothed))
+    first = np.array([one for one in range(len(shape.owner) - 1) if _beside(shape, one)], int)
+    both = np.stack([first, first + 1])
+    return BodyShape(
+        np.append(shape.owner, shape.owner[first]),
+        np.append(shape.local, shape.local[both].mean(axis=0), axis=0),
+        np.append(shape.radii, shape.radii[both].mean(axis=0)),
+        np.append(shape.clothed, shape.clothed[first]),
+    )
+
+
+def _beside(shape: BodyShape, one: int) -> bool:
+    """Whether a capsule and the next one are of a segment, and lie side by side."""
+    other = one + 1
+    line, aside = np.diff(shape.local[one], axis=0)[0], shape.local[other, 0] - shape.local[one, 0]
+    across = abs(aside @ line) < SIDE_BY_SIDE * np.linalg.norm(aside) * np.linalg.norm(line)
+    return bool(shape.owner[one] == shape.owner[other] and across)
 
 
 def _distance(points: Array, ends: Array, radius: float) -> Array:

@@ -189,3 +189,5 @@ def test_shipped_priors_load_and_leave_out_what_their_name_says(character: Chara
         if but:
             assert out in clips[base]
             assert inside == clips[base] - {out}
+        if base == "all" and but:
+            assert len(inside) == 14
