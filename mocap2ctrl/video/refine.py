@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.appearance import learn_appearance
-from mocap2ctrl.video.background import Background, Floats, smoothed, squared_length
+from mocap2ctrl.video.background import Background, Floats, intensity_of, smoothed, squared_length
 from mocap2ctrl.video.decode import Image, Progress
 from mocap2ctrl.video.masks import HOLE_SHARE, box_of, disc, within, without_small_holes
 from mocap2ctrl.video.sources import Scene
@@ -33,6 +35,10 @@ THIN_EVIDENCE = 1.8
 """Mean log odds that a thin or separate piece needs."""
 JOINED_SHARE = 0.03
 """Least share of the person that a piece must have for what joins it to another to be a limb."""
+SOLE = 0.025
+"""Thickest sole, in heights."""
+DARKER = 0.05
+"""By how much the line under a sole is darker than the sole, in factors of the scene's light."""
 NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1))
 RIM = 2
 """Pixels on each side of an outline that are a mixture of two colours."""
@@ -86,7 +92,8 @@ def refined_masks(
         if scene.looks is not None:
             own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
         odds = _log_odds(own, colour, mask[box])
-        person = _decided(odds, mask[box], height, hole)
+        light = np.asarray(intensity_of(colour) / np.maximum(intensity_of(background.colour[box]), 1.0), np.float32)
+        person = with_soles(_decided(odds, mask[box], height, hole), mask[box], light, max(1, round(SOLE * height)))
         result[t][box] = at_measured_share(person, linear_light(images[t][box]), empty[box])
         if progress:
             progress("refining the outline", (t + 1) / len(masks))
@@ -165,6 +172,42 @@ def with_joints(mask: Masks, first: Masks) -> Masks:
         touched[np.unique(labels[near])] += 1
     touched[0] = 0
     return np.asarray(mask | (touched >= 2)[labels])
+
+
+def with_soles(mask: Masks, first: Masks, light: Floats, reach: int) -> Masks:
+    """Gives back pale soles, which in the sun have the colour of pavement in the shade.
+
+    A shadow under a body is darkest where they touch, and lighter from there on; a pale sole ends in a dark line below it.
+
+    Args:
+        mask: (H, W) the person.
+        first: (H, W) of the first look.
+        light: (H, W) the frame's intensity over the empty scene's.
+        reach: rows below the mask that a sole may take.
+    """
+    below = mask
+    for _ in range(reach):
+        below = mask | (first & _rows_down(below, 1))
+    strip = below & ~mask
+    strip_light = np.where(strip, light, np.float32(np.inf))
+    darkest = _rows_down(strip_light, -1)
+    for _ in range(reach):
+        darkest = np.minimum(darkest, np.where(strip, _rows_down(darkest, -1), np.float32(np.inf)))
+    sole = strip & (strip_light > darkest + DARKER)
+    darkens = strip & (strip_light <= _rows_down(strip_light, 1))
+    for _ in range(reach):
+        sole |= darkens & _rows_down(sole, 1)
+    return np.asarray(mask | (cv2.morphologyEx(sole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, 3), np.uint8)) > 0))
+
+
+def _rows_down(image: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+    """The image so many rows lower; what comes in is nothing: false, or infinite."""
+    result = np.full_like(image, False if image.dtype == bool else np.inf)
+    if rows > 0:
+        result[rows:] = image[:-rows]
+    else:
+        result[:rows] = image[-rows:]
+    return result
 
 
 def at_measured_share(mask: Masks, light: Floats, empty: Floats) -> Masks:

@@ -16,6 +16,7 @@ from mocap2ctrl.video.refine import (
     linear_light,
     with_joints,
     with_neighbours,
+    with_soles,
     without_doubtful_pieces,
 )
 
@@ -153,6 +154,44 @@ def test_what_joins_two_large_pieces_is_given_back_and_nothing_else() -> None:
     assert joined[25:32, 11:19].all()
     assert not joined[:, 21:].any()
     np.testing.assert_array_equal(with_joints(first, first), first)
+
+
+def strip_of(*light: float) -> tuple[Masks, Masks, np.ndarray]:
+    """A shoe, a first look that goes on below it, and the light of the rows from the shoe's last on."""
+    first = np.zeros((30, 20), bool)
+    first[5 : 10 + len(light), 4:16] = True
+    mask = first.copy()
+    mask[10:] = False
+    factor = np.ones(first.shape, np.float32)
+    factor[5:10] = 0.3
+    factor[10 : 10 + len(light)] = np.array(light, np.float32)[:, None]
+    return mask, first, factor
+
+
+def test_a_pale_sole_above_a_dark_line_is_given_back_to_the_line() -> None:
+    mask, first, light = strip_of(0.82, 0.8, 0.66, 0.6, 0.75, 0.9)
+    found = with_soles(mask, first, light, 8)
+    assert found[10:14, 4:16].all()
+    assert np.count_nonzero(found & ~mask) == 4 * 12
+
+
+@pytest.mark.parametrize(
+    "light",
+    [
+        pytest.param((0.5, 0.58, 0.66, 0.75, 0.9), id="a shadow, darkest where it meets the shoe"),
+        pytest.param((0.8, 0.79, 0.8, 0.78, 0.8), id="even light"),
+        pytest.param((), id="nothing below"),
+    ],
+)
+def test_a_shadow_below_a_shoe_is_no_sole(light: tuple[float, ...]) -> None:
+    mask, first, factor = strip_of(*light)
+    np.testing.assert_array_equal(with_soles(mask, first, factor, 8), mask)
+
+
+def test_a_dark_line_farther_down_than_a_sole_is_none() -> None:
+    mask, first, light = strip_of(*[0.8] * 6, 0.5, 0.7)
+    assert np.count_nonzero(with_soles(mask, first, light, 8) & ~mask) == 7 * 12
+    np.testing.assert_array_equal(with_soles(mask, first, light, 5), mask)
 
 
 def test_neighbours_of_the_same_colour_agree_and_others_do_not_matter() -> None:
