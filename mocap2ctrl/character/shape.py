@@ -18,6 +18,9 @@ from mocap2ctrl.types import Array, Camera
 BARE = ("hand", "foot", "toes")
 """Segments that are as thick in wide clothes as in tight ones."""
 
+THICK_M = 0.06
+"""Metres that a girth of 2 adds all round. Clothes lie as thick on arms as on trunks, and masks that are wide are so everywhere."""
+
 RELAXED = 0.8
 """Length of a hand whose fingers hang, as a share of a stretched one's; collision shapes are stretched."""
 
@@ -30,7 +33,7 @@ class BodyShape:
         owner: (C,) segment that each belongs to.
         local: (C, 2, 3) ends in that segment's frame, metres.
         radii: (C,) metres, of girth 1.
-        clothed: (C,) 1 where a girth makes a capsule thicker, else 0.
+        clothed: (C,) share of a capsule's radius that a girth of 2 adds; 0 where nobody wears clothes.
     """
 
     owner: npt.NDArray[np.int64]
@@ -39,7 +42,7 @@ class BodyShape:
     clothed: Array
 
     def radii_at(self, girth: float) -> Array:
-        """(C,) metres, of a body so many times as stout."""
+        """(C,) metres, of a body of such a girth: 1 is the character's own, 2 adds `THICK_M`, but to hands and feet."""
         return np.asarray(self.radii * (1.0 + self.clothed * (girth - 1.0)))
 
 
@@ -54,8 +57,8 @@ def body_shape(character: Character) -> BodyShape:
         owner += [index] * len(here)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
     radii = np.array([capsule.radius for capsule in capsules])
-    clothed = [float(not character.segments[index].name.endswith(BARE)) for index in owner]
-    return BodyShape(np.array(owner), local, radii, np.array(clothed))
+    clothed = np.array([not character.segments[index].name.endswith(BARE) for index in owner]) * THICK_M / radii
+    return BodyShape(np.array(owner), local, radii, clothed)
 
 
 def _relaxed(segment: Segment) -> list[Capsule]:
@@ -92,7 +95,7 @@ class SeenBody(NamedTuple):
 
 
 def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenBody:
-    """The arrays of `character`'s shape, `girth` times as stout, seen by `camera`, an ideal pinhole."""
+    """The arrays of `character`'s shape, of a girth, seen by `camera`, an ideal pinhole."""
     shape = body_shape(character)
     return SeenBody(  # copies throughout: read-only arrays are another type to numba
         turn=np.array(world_to_camera(camera)),

@@ -18,7 +18,7 @@ def model_masks(character: Character, clip: MotionClip, girth: float, silhouette
     Args:
         character: the body.
         clip: of any rate, from the time of the first silhouette; where it has ended the masks are empty.
-        girth: factor on the radii of the body's shape.
+        girth: of the body's shape (`BodyShape.radii_at`).
         silhouettes: whose times and camera.
     """
     times = silhouettes.times_s

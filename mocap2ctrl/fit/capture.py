@@ -80,7 +80,7 @@ class Capture:
         run: engine, torque scale and options that are not part of `config`; plain values.
         controller: the result, or None while the fit has not ended.
         silhouettes: of the person in the video, at the video's rate; None for motion capture.
-        girth: factor on the radii of the character's shape in silhouettes.
+        girth: of the character's shape in silhouettes (`BodyShape.radii_at`).
     """
 
     folder: Path

@@ -20,7 +20,7 @@ FORMAT = 3
 READABLE = (1, 2, 3)
 """Format 1 has no silhouettes, format 2 no keypoints."""
 
-GIRTH_RANGE = (0.1, 10.0)
+GIRTH_RANGE = (0.5, 5.0)
 UNIT_TOLERANCE = 1e-3
 """How far a quaternion's length may be from 1."""
 
@@ -33,7 +33,7 @@ class Target:
         reference: the motion to follow: a retargeted motion file, or the track of a video.
         source_points: (T, E, 3) the source's own joints at the reference's frames, NaN where it has none.
         silhouettes: what a camera saw, at the video's own rate; None for motion files.
-        girth: factor on the radii of the character's shape that makes it as stout as the person in the video.
+        girth: of the character's shape, as stout as the person in the video (`BodyShape.radii_at`).
     """
 
     reference: MotionClip

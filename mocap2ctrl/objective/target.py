@@ -56,7 +56,7 @@ class SilhouetteTarget:
         masks: (T, H, W) true where the person is; a mask without a pixel is a frame without evidence.
         camera: the ideal pinhole that sees them.
         carried: (T, 3) how far the ground has moved by the camera since time 0, metres.
-        girth: factor on the radii of the character's shape that makes it as stout as the person.
+        girth: of the character's shape, as stout as the person (`BodyShape.radii_at`).
         keypoints: points of the body in the same frames; None without.
     """
 

@@ -77,7 +77,7 @@ class VideoEvidence:
 
     Attributes:
         scene: silhouettes, and the footage they come from if there is any.
-        girth: factor on the radii of the body's shape in the silhouettes.
+        girth: of the body's shape in the silhouettes (`BodyShape.radii_at`).
         simulated_iou: (T,) intersection over union of the simulated body and each silhouette, NaN without evidence.
         track_iou: (T,) the same of the track.
         facts: tables of name and text, by title.

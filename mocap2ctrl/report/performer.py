@@ -23,7 +23,7 @@ class Performer:
 
     Attributes:
         character: the body.
-        girth: factor on the radii of its shape.
+        girth: of its shape (`BodyShape.radii_at`).
         clip: what it does, from the scene's first moment on.
     """
 

@@ -114,7 +114,7 @@ def draw_frames(
     Args:
         image, camera, character, fade: as in `draw`.
         positions, orientations: (S, 3) and (S, 4) of the segments.
-        girth: factor on the radii of the body's shape.
+        girth: of the body's shape (`BodyShape.radii_at`).
         shadow: how dark the shadow is, 0 to 1.
         loads: what the body carries.
         ground_m: height of the ground that the shadow falls on, metres.

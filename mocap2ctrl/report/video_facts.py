@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import Character, load_character
+from mocap2ctrl.character.shape import THICK_M
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps
 from mocap2ctrl.fit.capture import Capture
@@ -46,7 +47,7 @@ def video_evidence(
 
 def body_facts(capture: Capture) -> dict[str, str]:
     """Factors of the body beside the standard body of its height, and what the tracker says of its result."""
-    rows = {"girth": _factor(capture.girth)}
+    rows = {"girth": f"{_factor(capture.girth)}, {100.0 * THICK_M * (capture.girth - 1.0):+.1f} cm all round"}
     rows |= {f"length of {name}": _factor(value) for name, value in limb_factors(capture.character).items()}
     rows["pose prior of the track"] = capture.prior.name
     return rows | _tracker_rows(capture.reference.provenance.get("track"))

@@ -20,7 +20,7 @@ TRIES = 4
 """How often a step that leads upwards is damped before the descent gives up."""
 
 LONGEST_STEP, LONGEST_GROWTH = 0.5, 0.05
-SMALLEST_FACTOR, LARGEST_FACTOR = 0.6, 1.6
+SMALLEST_FACTOR, LARGEST_FACTOR = 0.6, 2.2
 """Bounds of the body's factors."""
 
 SEAM = 2

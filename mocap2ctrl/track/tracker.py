@@ -96,7 +96,7 @@ class Track:
     Attributes:
         character: with the person's proportions.
         clip: of that character, at the silhouettes' rate.
-        girth: factor on the radii of the body's shape, for silhouettes.
+        girth: of the body's shape, for silhouettes (`BodyShape.radii_at`).
         prior: under which it is most likely.
         energy: of the tracker, less is better.
         parts: its terms by name.

@@ -10,7 +10,7 @@ from performed import rollouts_of
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.character.shape import body_shape, capsule_ends
+from mocap2ctrl.character.shape import THICK_M, body_shape, capsule_ends
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry.masks import masks_at_rate, signed_distances
 from mocap2ctrl.geometry.rasteriser import rasterise
@@ -71,12 +71,12 @@ def by_hand(seen: Masks, model: Masks) -> Array:
     return np.asarray(only_model / (only_model + both) + only_seen / (only_seen + both))
 
 
-def test_a_girth_leaves_hands_and_feet_as_they_are(character: Character) -> None:
+def test_a_girth_is_as_thick_everywhere_and_leaves_hands_and_feet_as_they_are(character: Character) -> None:
     shape = body_shape(character)
     names = [character.segments[owner].name for owner in shape.owner]
-    factor = dict(zip(names, shape.radii_at(1.25) / shape.radii, strict=True))
+    thicker = dict(zip(names, shape.radii_at(1.25) - shape.radii, strict=True))
     for name in character.segment_names:
-        assert factor[name] == pytest.approx(1.0 if name.endswith(("hand", "foot", "toes")) else 1.25), name
+        assert thicker[name] == pytest.approx(0.0 if name.endswith(("hand", "foot", "toes")) else 0.25 * THICK_M), name
     np.testing.assert_array_equal(shape.radii_at(1.0), shape.radii)
 
 
