@@ -27,8 +27,14 @@ SHAKES = (2.0, 4.0, 8.0)
 
 LEAST_GAIN = 1.0
 
+JUDGED = 8
+"""Moves of which the whole track is judged, of all that were settled in their surroundings."""
+
 SPLITS = 5
 """Parts into which the frames are cut for splices."""
+
+HELD = 5
+"""Frames at an end of the path in which exchanged limbs are held."""
 
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
@@ -62,6 +68,19 @@ def borrowed(path: Path, begin: int, end: int, hinges: np.ndarray, source: Path)
     angles = np.array(path.angles)
     angles[begin:end, hinges] = source.angles[begin:end, hinges]
     return Move(begin, end, path.with_angles(angles))
+
+
+def held_at_ends(move: Move, hinges: np.ndarray) -> Move:
+    """A move that leaves some hinges as they are `HELD` frames inside, where it reaches an end of the path.
+
+    Exchanged limbs are right where they crossed; at an end, where nothing comes before or after, they may settle otherwise.
+    """
+    angles = np.array(move.changed.angles)
+    if move.begin == 0:
+        angles[:HELD, hinges] = angles[HELD, hinges]
+    if move.end == len(angles):
+        angles[-HELD:, hinges] = angles[-HELD - 1, hinges]
+    return Move(move.begin, move.end, move.changed.with_angles(angles))
 
 
 def spliced(path: Path, begin: int, end: int, source: Path) -> Move:
@@ -114,7 +133,9 @@ def crossing_moves(evidence: Evidence, path: Path, body: Array, sides: Sides, en
     for hinges, (left, right) in zip(sides.groups, ((0, 1), (2, 3), (0, 1)), strict=True):
         moments = [0, *_meetings(np.linalg.norm(across[:, left] - across[:, right], axis=-1)), path.frames]
         spans = [(a, b) for i, a in enumerate(moments) for b in moments[i + 1 :] if b - a > 1]
-        moves += [exchanged(path, a, b, hinges, sides) for a, b in spans]
+        plain = [exchanged(path, a, b, hinges, sides) for a, b in spans]
+        at_ends = [move for move in plain if (move.begin == 0) != (move.end == path.frames)]
+        moves += plain + [held_at_ends(move, hinges) for move in at_ends if move.end - move.begin > HELD]
     return moves
 
 
@@ -152,6 +173,8 @@ def improved(
 ) -> Fitted | None:
     """`fit` after the best of `moves`, each settled in its surroundings; None if none of them pays, or there are none.
 
+    What a move gains among the frames that settle is a first guess: beside them, the travel and who stands may change.
+
     Args:
         evidence: of all frames.
         fit: the best so far.
@@ -168,16 +191,20 @@ def improved(
     found = {part: known[part] for part in parts if part in known} | dict(zip(new, settled, strict=True))
     known.clear()
     known.update(found)
-    spans = {(part.begin, part.end) for part in parts}
+    spans = {(part.begin, part.end) for part in found}
     at = levels[-1][:2]
     energies = executor.map(lambda span: energy_of(evidence.window(*span), fit.path.part(*span), fit.body, *at), spans)
     before = dict(zip(spans, energies, strict=True))
-    gains = [(before[p.begin, p.end] - found[p].energy, p) for p in parts]
-    gain, part = max(gains, key=lambda result: result[0], default=(0.0, None))
-    if part is None or not gain > LEAST_GAIN:
-        return None
-    path = joined(fit.path.part(0, part.begin), found[part].path, fit.path.part(part.end, fit.path.frames))
-    return Fitted(path, fit.body, fit.energy - gain, fit.parts)
+    gain = {part: before[part.begin, part.end] - after.energy for part, after in found.items()}
+    judged = [part for part in sorted(gain, key=lambda part: -gain[part]) if gain[part] > LEAST_GAIN][:JUDGED]
+    paths = [fit.path, *(_with_part(fit.path, part, found[part].path) for part in judged)]
+    whole = list(executor.map(lambda path: energy_of(evidence, path, fit.body, *at), paths))
+    energy, path = min(zip(whole, paths, strict=True), key=lambda way: way[0])
+    return Fitted(path, fit.body, energy, fit.parts) if energy < whole[0] - LEAST_GAIN else None
+
+
+def _with_part(path: Path, part: Part, settled: Path) -> Path:
+    return joined(path.part(0, part.begin), settled, path.part(part.end, path.frames))
 
 
 def _part(move: Move, total: int) -> Part:

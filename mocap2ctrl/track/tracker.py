@@ -17,9 +17,18 @@ from mocap2ctrl.track.beam import distinct, grow, settle
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, Fitted, Level, descend
-from mocap2ctrl.track.evidence import Evidence, TrackWeights, evidence_of
+from mocap2ctrl.track.evidence import MIDDLE, Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.limbs import SETTLED_LIMBS, limb_moves
-from mocap2ctrl.track.moves import SETTLE, Move, Part, crossing_moves, improved, random_move, splices
+from mocap2ctrl.track.moves import (
+    LEAST_GAIN,
+    SETTLE,
+    Move,
+    Part,
+    crossing_moves,
+    improved,
+    random_move,
+    splices,
+)
 from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
@@ -28,6 +37,9 @@ from mocap2ctrl.types import MotionClip, Silhouettes
 
 OUTLINE_LOST = 0.05
 """By this share at most may the outline's energy under a chosen prior be above that under the search's."""
+
+AT_REST = (Level(MIDDLE, 2, 12),)
+"""Moves are judged here; a track that is not at rest is improved by any of them."""
 
 KEPT_BYTES = 30 * 2**20
 """Just below the largest block that glibc's thresholds follow, 32 MB."""
@@ -50,7 +62,8 @@ class TrackConfig:
         splices: rounds of taking beginnings and ends over from other hypotheses.
         crossings: rounds of exchanging limbs where they cross.
         searches: rounds of looking for limbs where the outline is covered worst.
-        rounds, moves: rounds of improvements, and how many are tried in each.
+        turns: how often exchanges at crossings and random moves take turns, at most.
+        rounds, moves: rounds of random moves, and how many are tried in each.
         patience: rounds without success after which no more are tried.
     """
 
@@ -65,13 +78,23 @@ class TrackConfig:
     splices: int = 3
     crossings: int = 4
     searches: int = 4
-    rounds: int = 16
+    turns: int = 3
+    rounds: int = 40
     moves: int = 8
-    patience: int = 6
+    patience: int = 10
 
 
 QUICK = TrackConfig(
-    candidates=64, hypotheses=10, explored=5, finished=4, splices=1, crossings=2, searches=1, rounds=4, patience=2
+    candidates=64,
+    hypotheses=10,
+    explored=5,
+    finished=4,
+    splices=1,
+    crossings=2,
+    searches=1,
+    turns=1,
+    rounds=4,
+    patience=2,
 )
 DEFAULT = TrackConfig()
 THOROUGH = TrackConfig(
@@ -83,8 +106,9 @@ THOROUGH = TrackConfig(
     splices=6,
     crossings=8,
     searches=8,
-    rounds=40,
-    patience=10,
+    turns=6,
+    rounds=80,
+    patience=20,
 )
 TRACK_BUDGETS = {"quick": QUICK, "default": DEFAULT, "thorough": THOROUGH}
 
@@ -269,20 +293,29 @@ class _Search:
 
     def improve(self, fits: Sequence[Fitted], seed: int) -> Fitted:
         """The best of `fits`, improved by moves until they cease to pay."""
-        config = self._config
         others = [fit.path for fit in fits[1:]]
-        best = self._uncrossed(self._spliced(fits[0], others))
-        failures = 0
+        at_rest = descend(self._evidence, fits[0].path, fits[0].body, AT_REST)
+        best = self._spliced(at_rest, others)
+        for turn in range(self._config.turns):
+            before = best.energy
+            best = self._shaken(self._uncrossed(best), others, (seed, turn))
+            if best.energy > before - LEAST_GAIN:
+                break
+        last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
+        return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
+
+    def _shaken(self, best: Fitted, others: Sequence[Path], key: tuple[int, ...]) -> Fitted:
+        """`best` after random moves, as long as they pay."""
+        config, failures = self._config, 0
         for number in range(config.rounds):
             self._tell(0.88 + 0.07 * number / config.rounds, "shaking")
-            rng = np.random.default_rng([seed, number])
+            rng = np.random.default_rng([*key, number])
             moves = [random_move(self._evidence, best, others, self._sides, rng) for _ in range(config.moves)]
             better = improved(self._evidence, best, moves, self._executor)
             best, failures = (best, failures + 1) if better is None else (better, 0)
             if failures == config.patience:
                 break
-        last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
-        return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
+        return best
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
         """`fit` with beginnings and ends of the other hypotheses."""

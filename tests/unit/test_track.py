@@ -21,9 +21,9 @@ from mocap2ctrl.prior import PosePrior, load_prior
 from mocap2ctrl.track.body import reshaped
 from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, ROUGH, Fitted, Level, descend
-from mocap2ctrl.track.energy import belief_at, equations
+from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
-from mocap2ctrl.track.moves import Move, Part, exchanged, improved
+from mocap2ctrl.track.moves import HELD, Move, Part, crossing_moves, exchanged, held_at_ends, improved
 from mocap2ctrl.track.outline import outline_equations, softened
 from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
@@ -240,7 +240,45 @@ def test_moves_that_are_as_they_were_are_not_settled_again(
     assert again is not None
     assert fresh is not None
     assert again.energy == fresh.energy < better.energy < fit.energy
+    for found in (better, again):
+        assert found.energy == pytest.approx(energy_of(there_and_back, found.path, found.body), rel=1e-12)
     np.testing.assert_array_equal(again.path.angles, fresh.path.angles)
+
+
+def test_limbs_are_held_at_an_end_of_the_track_only(character: Character, walk: MotionClip) -> None:
+    legs, path = sides_of(character).legs, poses(walk)
+    others = np.setdiff1d(np.arange(path.angles.shape[1]), legs)
+    for move, held, source in (
+        (Move(0, 9, path), slice(0, HELD), HELD),
+        (Move(3, path.frames, path), slice(path.frames - HELD, None), path.frames - HELD - 1),
+    ):
+        angles = held_at_ends(move, legs).changed.angles
+        np.testing.assert_array_equal(angles[held][:, legs], np.tile(path.angles[source, legs], (HELD, 1)))
+        np.testing.assert_array_equal(angles[:, others], path.angles[:, others])
+        assert np.count_nonzero(np.any(angles != path.angles, axis=1)) == HELD
+    np.testing.assert_array_equal(held_at_ends(Move(2, 9, path), legs).changed.angles, path.angles)
+
+
+def test_legs_are_exchanged_from_an_end_to_where_they_cross(
+    evidence: Evidence, character: Character, walk: MotionClip
+) -> None:
+    """A walk whose legs cross once: either part may be exchanged, as it was or held at its end; or all of it."""
+    ends = [p for name in ("ankle", "wrist") for p in character.evaluation_points if p.name.endswith(name)]
+    points = (np.array([p.segment for p in ends]), np.array([p.at for p in ends]))
+    path = poses(walk)
+    moves = crossing_moves(evidence, path, STANDARD, sides_of(character), points)
+    legs, arms = sides_of(character).legs, sides_of(character).arms
+    found = {
+        (m.begin, m.end)
+        for m in moves
+        if np.array_equal(m.changed.angles[:, arms], path.angles[:, arms])
+        and not np.array_equal(m.changed.angles[:, legs], path.angles[:, legs])
+    }
+    assert found
+    for begin, end in found - {(0, path.frames)}:
+        same = [m for m in moves if (m.begin, m.end) == (begin, end)]
+        held = [m for m in same if len(np.unique(m.changed.angles[begin:end, legs], axis=0)) == end - begin - HELD]
+        assert bool(held) == (end - begin > HELD and (begin == 0) != (end == path.frames))
 
 
 def test_exchanging_sides_twice_changes_nothing(character: Character, walk: MotionClip):
