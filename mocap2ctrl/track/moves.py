@@ -36,6 +36,9 @@ SPLITS = 5
 HELD = 5
 """Frames at an end of the path in which exchanged limbs are held."""
 
+ALIKE_FRAMES, ALIKE_STEP = (12, 24), 6
+"""Lengths of intervals in which one arm does what the other does, and from one to the next."""
+
 MEETING_M = 0.2
 """Limbs' ends that come closer than this in the picture may have been confused."""
 SETTLE = (Level(FAR, 2, 4), Level(MIDDLE, 2, 6))
@@ -137,6 +140,17 @@ def crossing_moves(evidence: Evidence, path: Path, body: Array, sides: Sides, en
         at_ends = [move for move in plain if (move.begin == 0) != (move.end == path.frames)]
         moves += plain + [held_at_ends(move, hinges) for move in at_ends if move.end - move.begin > HELD]
     return moves
+
+
+def alike_moves(path: Path, sides: Sides) -> list[Move]:
+    """One arm does what the other does, in intervals all along the path: what an arm does that the body hides."""
+    first = sides.source[sides.arms] > sides.arms
+    spans = [
+        (max(0, begin), min(begin + length, path.frames))
+        for length in ALIKE_FRAMES
+        for begin in range(-length // 2, path.frames - ALIKE_STEP // 2, ALIKE_STEP)
+    ]
+    return [exchanged(path, *span, arm, sides) for span in spans for arm in (sides.arms[first], sides.arms[~first])]
 
 
 def _meetings(distance: Array) -> list[int]:

@@ -24,6 +24,7 @@ from mocap2ctrl.track.moves import (
     SETTLE,
     Move,
     Part,
+    alike_moves,
     crossing_moves,
     improved,
     random_move,
@@ -60,7 +61,7 @@ class TrackConfig:
         first_s, look_back_s, step_s: seconds that the first poses explain, that each step reconsiders, and that it adds.
         finished: hypotheses that are descended to the bottom at the end.
         splices: rounds of taking beginnings and ends over from other hypotheses.
-        crossings: rounds of exchanging limbs where they cross.
+        crossings: rounds of exchanging limbs where they cross, and of one arm doing what the other does.
         searches: rounds of looking for limbs where the outline is covered worst.
         turns: how often exchanges at crossings and random moves take turns, at most.
         rounds, moves: rounds of random moves, and how many are tried in each.
@@ -298,7 +299,7 @@ class _Search:
         best = self._spliced(at_rest, others)
         for turn in range(self._config.turns):
             before = best.energy
-            best = self._shaken(self._uncrossed(best), others, (seed, turn))
+            best = self._shaken(self._with_arms_alike(self._uncrossed(best)), others, (seed, turn))
             if best.energy > before - LEAST_GAIN:
                 break
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
@@ -328,7 +329,13 @@ class _Search:
         def moves(best: Fitted) -> list[Move]:
             return crossing_moves(self._evidence, best.path, best.body, self._sides, self._ends)
 
-        return self._moved(fit, moves, self._config.crossings, 0.81, 0.07, "left and right")
+        return self._moved(fit, moves, self._config.crossings, 0.81, 0.04, "left and right")
+
+    def _with_arms_alike(self, fit: Fitted) -> Fitted:
+        """`fit` with arms that do what the other one does, where that pays."""
+        return self._moved(
+            fit, lambda best: alike_moves(best.path, self._sides), self._config.crossings, 0.85, 0.03, "arms alike"
+        )
 
     def _found(self, fit: Fitted) -> Fitted:
         """`fit` with limbs found anew where it covers the outline worst."""

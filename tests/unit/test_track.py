@@ -23,7 +23,7 @@ from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, ROUGH, Fitted, Level, descend
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
-from mocap2ctrl.track.moves import HELD, Move, Part, crossing_moves, exchanged, held_at_ends, improved
+from mocap2ctrl.track.moves import HELD, Move, Part, alike_moves, crossing_moves, exchanged, held_at_ends, improved
 from mocap2ctrl.track.outline import outline_equations, softened
 from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
@@ -279,6 +279,20 @@ def test_legs_are_exchanged_from_an_end_to_where_they_cross(
         same = [m for m in moves if (m.begin, m.end) == (begin, end)]
         held = [m for m in same if len(np.unique(m.changed.angles[begin:end, legs], axis=0)) == end - begin - HELD]
         assert bool(held) == (end - begin > HELD and (begin == 0) != (end == path.frames))
+
+
+def test_an_arm_does_what_the_other_does_in_intervals(character: Character, walk: MotionClip) -> None:
+    sides, path = sides_of(character), poses(walk)
+    left = np.array([j for j in sides.arms if character.segments[character.hinge_segment[j]].name.startswith("left")])
+    mirrored = sides.exchanged(path.angles, sides.arms)
+    covered = np.zeros(path.frames, bool)
+    for number, (begin, end, changed) in enumerate(alike_moves(path, sides)):
+        arm = left if number % 2 == 0 else np.setdiff1d(sides.arms, left)
+        inside = np.zeros(path.angles.shape, bool)
+        inside[begin:end, arm] = True
+        np.testing.assert_array_equal(changed.angles, np.where(inside, mirrored, path.angles))
+        covered[begin:end] = True
+    assert covered.all()
 
 
 def test_exchanging_sides_twice_changes_nothing(character: Character, walk: MotionClip):
