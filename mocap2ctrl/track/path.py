@@ -14,6 +14,8 @@ from mocap2ctrl.types import Array
 
 TURN_DECAY = 0.9
 """Turning slows down by this factor a frame when a path is carried on; the body's travel does not."""
+SPINNING = 0.1
+"""Radians a frame, from which on the turn is a somersault's or a spin's, and does not slow down."""
 
 
 class Path(NamedTuple):
@@ -70,7 +72,8 @@ def extrapolated(path: Path, frames: int) -> Path:
     )
     swing = (angles[-1] - angles[-1 - back]) / back
     count = np.arange(1, frames + 1)[:, None]
-    slowed = np.cumsum(TURN_DECAY ** np.arange(1, frames + 1))[:, None]
+    decay = 1.0 if np.linalg.norm(turn) > SPINNING * back else TURN_DECAY
+    slowed = np.cumsum(decay ** np.arange(1, frames + 1))[:, None]
     return Path(
         position[-1] + count * travel,
         rotations.multiply(rotations.from_rotation_vector(slowed * turn / back), orientation[-1]),

@@ -74,7 +74,7 @@ class TrackConfig:
     explored: int = 8
     first_s: float = 0.2
     look_back_s: float = 0.4
-    step_s: float = 0.134
+    step_s: float = 0.1
     finished: int = 6
     splices: int = 3
     crossings: int = 4

@@ -313,6 +313,19 @@ def test_extrapolation_keeps_the_travel(walk: MotionClip):
     assert more.angles.shape == (5, path.angles.shape[1])
 
 
+@pytest.mark.parametrize(
+    ("a_frame", "after"),
+    [pytest.param(0.05, 0.05 * (0.9 + 0.81), id="slows down"), pytest.param(0.3, 0.6, id="spins on")],
+)
+def test_only_a_somersault_goes_on_turning(walk: MotionClip, a_frame: float, after: float):
+    turns = a_frame * np.outer(np.arange(4), [0.0, 1.0, 0.0])
+    path = poses(walk).part(0, 4)._replace(root_orientation=rotations.from_rotation_vector(turns))
+    last = rotations.multiply(
+        extrapolated(path, 2).root_orientation[-1], rotations.conjugate(path.root_orientation[-1])
+    )
+    np.testing.assert_allclose(rotations.to_rotation_vector(last), [0.0, after, 0.0], atol=1e-12)
+
+
 def test_rough_travel_follows_the_pelvis(silhouettes: Silhouettes, walk: MotionClip):
     error = rough_travel(silhouettes) - walk.root_position
     assert np.max(np.abs(error)) < 0.25
