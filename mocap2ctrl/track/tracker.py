@@ -294,22 +294,47 @@ class _Search:
 
     def improve(self, fits: Sequence[Fitted], seed: int) -> Fitted:
         """The best of `fits`, improved by moves until they cease to pay."""
-        others = [fit.path for fit in fits[1:]]
+        others, turns = [fit.path for fit in fits[1:]], self._config.turns
         at_rest = descend(self._evidence, fits[0].path, fits[0].body, AT_REST)
         best = self._spliced(at_rest, others)
-        for turn in range(self._config.turns):
-            before = best.energy
-            best = self._shaken(self._with_arms_alike(self._uncrossed(best)), others, (seed, turn))
+        crossed: dict[Part, Fitted] = {}
+        alike: dict[Part, Fitted] = {}
+        for turn in range(turns):
+            before, begun = best.energy, 0.78 + 0.17 * turn / turns
+            best = self._uncrossed(best, crossed, begun, 0.06 / turns)
+            best = self._with_arms_alike(best, alike, begun + 0.06 / turns, 0.03 / turns)
+            best = self._shaken(best, others, (seed, turn), begun + 0.09 / turns, 0.08 / turns)
             if best.energy > before - LEAST_GAIN:
                 break
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
         return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
 
-    def _shaken(self, best: Fitted, others: Sequence[Path], key: tuple[int, ...]) -> Fitted:
+    def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
+        """`fit` with beginnings and ends of the other hypotheses."""
+        told = (self._config.splices, 0.74, 0.04, "splicing hypotheses")
+        return self._moved(fit, lambda best: splices(best.path, others), *told)
+
+    def _uncrossed(self, fit: Fitted, known: dict[Part, Fitted], begun: float, share: float) -> Fitted:
+        """`fit` with limbs exchanged from crossing to crossing."""
+
+        def moves(best: Fitted) -> list[Move]:
+            return crossing_moves(self._evidence, best.path, best.body, self._sides, self._ends)
+
+        return self._moved(fit, moves, self._config.crossings, begun, share, "left and right", known=known)
+
+    def _with_arms_alike(self, fit: Fitted, known: dict[Part, Fitted], begun: float, share: float) -> Fitted:
+        """`fit` with arms that do what the other one does, where that pays."""
+
+        def moves(best: Fitted) -> list[Move]:
+            return alike_moves(best.path, self._sides)
+
+        return self._moved(fit, moves, self._config.crossings, begun, share, "arms alike", known=known)
+
+    def _shaken(self, best: Fitted, others: Sequence[Path], key: tuple[int, ...], begun: float, share: float) -> Fitted:
         """`best` after random moves, as long as they pay."""
         config, failures = self._config, 0
         for number in range(config.rounds):
-            self._tell(0.88 + 0.07 * number / config.rounds, "shaking")
+            self._tell(begun + share * number / config.rounds, "shaking")
             rng = np.random.default_rng([*key, number])
             moves = [random_move(self._evidence, best, others, self._sides, rng) for _ in range(config.moves)]
             better = improved(self._evidence, best, moves, self._executor)
@@ -317,25 +342,6 @@ class _Search:
             if failures == config.patience:
                 break
         return best
-
-    def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
-        """`fit` with beginnings and ends of the other hypotheses."""
-        told = (self._config.splices, 0.74, 0.07, "splicing hypotheses")
-        return self._moved(fit, lambda best: splices(best.path, others), *told)
-
-    def _uncrossed(self, fit: Fitted) -> Fitted:
-        """`fit` with limbs exchanged from crossing to crossing."""
-
-        def moves(best: Fitted) -> list[Move]:
-            return crossing_moves(self._evidence, best.path, best.body, self._sides, self._ends)
-
-        return self._moved(fit, moves, self._config.crossings, 0.81, 0.04, "left and right")
-
-    def _with_arms_alike(self, fit: Fitted) -> Fitted:
-        """`fit` with arms that do what the other one does, where that pays."""
-        return self._moved(
-            fit, lambda best: alike_moves(best.path, self._sides), self._config.crossings, 0.85, 0.03, "arms alike"
-        )
 
     def _found(self, fit: Fitted) -> Fitted:
         """`fit` with limbs found anew where it covers the outline worst."""
@@ -359,9 +365,13 @@ class _Search:
         share: float,
         what: str,
         levels: tuple[Level, ...] = SETTLE,
+        known: dict[Part, Fitted] | None = None,
     ) -> Fitted:
-        """`fit` after the best of its `moves` in each of some rounds, as long as that pays; they are that share of all work."""
-        known: dict[Part, Fitted] = {}
+        """`fit` after the best of its `moves` in each of some rounds, as long as that pays; they are that share of all work.
+
+        `known` holds what the last round of the same moves has settled, and is kept up to date.
+        """
+        known = {} if known is None else known
         for number in range(rounds):
             self._tell(begun + share * number / rounds, what)
             better = improved(self._evidence, fit, moves(fit), self._executor, known, levels)
