@@ -19,7 +19,11 @@ BARE = ("hand", "foot", "toes")
 """Segments that are as thick in wide clothes as in tight ones."""
 
 THICK_M = 0.06
-"""Metres that a girth of 2 adds all round. Clothes lie as thick on arms as on trunks, and masks that are wide are so everywhere."""
+"""Metres that a girth of 2 adds all round on a body of `TALL_M`, and to others in proportion.
+
+Clothes lie as thick on arms as on trunks, and masks that are wide are so everywhere.
+"""
+TALL_M = 1.75
 
 RELAXED = 0.8
 """Length of a hand whose fingers hang, as a share of a stretched one's; collision shapes are stretched."""
@@ -42,7 +46,7 @@ class BodyShape:
     clothed: Array
 
     def radii_at(self, girth: float) -> Array:
-        """(C,) metres, of a body of such a girth: 1 is the character's own, 2 adds `THICK_M`, but to hands and feet."""
+        """(C,) metres, of a body of such a girth: 1 is the character's own; see `thickness`."""
         return np.asarray(self.radii * (1.0 + self.clothed * (girth - 1.0)))
 
 
@@ -57,8 +61,19 @@ def body_shape(character: Character) -> BodyShape:
         owner += [index] * len(here)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
     radii = np.array([capsule.radius for capsule in capsules])
-    clothed = np.array([not character.segments[index].name.endswith(BARE) for index in owner]) * THICK_M / radii
+    clothed = (
+        np.array([not character.segments[index].name.endswith(BARE) for index in owner]) * _thickness(character) / radii
+    )
     return BodyShape(np.array(owner), local, radii, clothed)
+
+
+def thickness(character: Character, girth: float) -> float:
+    """Metres that a girth adds all round, but to hands and feet."""
+    return (girth - 1.0) * _thickness(character)
+
+
+def _thickness(character: Character) -> float:
+    return THICK_M * (character.height_m / TALL_M)
 
 
 def _relaxed(segment: Segment) -> list[Capsule]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import Character, load_character
-from mocap2ctrl.character.shape import THICK_M
+from mocap2ctrl.character.shape import thickness
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps
 from mocap2ctrl.fit.capture import Capture
@@ -47,7 +47,8 @@ def video_evidence(
 
 def body_facts(capture: Capture) -> dict[str, str]:
     """Factors of the body beside the standard body of its height, and what the tracker says of its result."""
-    rows = {"girth": f"{_factor(capture.girth)}, {100.0 * THICK_M * (capture.girth - 1.0):+.1f} cm all round"}
+    thicker = 100.0 * thickness(capture.character, capture.girth)
+    rows = {"girth": f"{capture.girth:.2f}: {thicker:+.1f} cm all round, but on hands and feet"}
     rows |= {f"length of {name}": _factor(value) for name, value in limb_factors(capture.character).items()}
     rows["pose prior of the track"] = capture.prior.name
     return rows | _tracker_rows(capture.reference.provenance.get("track"))

@@ -184,7 +184,9 @@ def _fps(path: Path, value: npt.NDArray[np.generic]) -> float:
 
 def _as_masks(array: npt.NDArray[np.generic], where: str) -> Masks:
     if array.ndim != 3 or len(array) == 0 or min(array.shape[1:]) < SMALLEST_SIDE:
-        raise VideoError(f"{where}: has shape {array.shape}; expected masks (frames, height, width)")
+        raise VideoError(
+            f"{where}: has shape {array.shape}; expected masks (frames, height, width) of {SMALLEST_SIDE} pixels a side or more"
+        )
     if array.size > MOST_PIXELS:
         raise VideoError(f"{where}: has shape {array.shape}, too large; reduce the masks")
     if array.dtype == np.bool_:

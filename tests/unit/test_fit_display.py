@@ -22,3 +22,16 @@ def test_a_stage_is_told_when_it_has_ended(capsys: pytest.CaptureFixture[str]) -
         "stage 1/2 · 1 state · 1.2 cm · 10 evaluations/s",
         "stage 2/2 · 2 states · 2.0 cm over all worlds · 10 evaluations/s",
     ]
+
+
+def test_the_time_that_is_left_is_told_anew_for_each_step_before_the_fit() -> None:
+    with FitDisplay() as display:
+        display.preparation("subtracting the background", 1.0)
+        (bar,) = display._bar.tasks
+        assert bar.finished
+        display.preparation("tracking: first pose", 0.1)
+        assert not bar.finished
+        assert bar.finished_time is None
+        assert bar.completed == 0.1
+        display.preparation("tracking: 16 hypotheses, forward", 0.2)
+        assert bar.completed == 0.2

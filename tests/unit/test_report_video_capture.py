@@ -133,7 +133,15 @@ def test_report_of_a_video_tells_overlap_and_no_error_without_a_reference(
     assert "distance from the track 2.0 cm controller to track: not an accuracy" in text
     assert "joint error – no reference was given" in text
     assert "Without a reference only the overlap with the silhouettes is known" in text
-    for told in ("girth 1.15 ×", "legs 1.00 ×", "4,321", "outline 4,000", "2, of energy", "lighting", "plate found"):
+    for told in (
+        "girth 1.15: +0.9 cm",
+        "legs 1.00 ×",
+        "4,321",
+        "outline 4,000",
+        "2, of energy",
+        "lighting",
+        "plate found",
+    ):
         assert told in text, told
     for told in ("96 × 88 pixels", "1 of 16", "5.7° down", "320 × 240", "0.60 s of video", "--reference FILE"):
         assert told in text, told

@@ -10,7 +10,7 @@ from performed import rollouts_of
 
 from mocap2ctrl.character.kinematics import segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.character.shape import THICK_M, body_shape, capsule_ends
+from mocap2ctrl.character.shape import THICK_M, body_shape, capsule_ends, thickness
 from mocap2ctrl.control.closed_loop import Rollouts
 from mocap2ctrl.geometry.masks import masks_at_rate, signed_distances
 from mocap2ctrl.geometry.rasteriser import rasterise
@@ -78,6 +78,13 @@ def test_a_girth_is_as_thick_everywhere_and_leaves_hands_and_feet_as_they_are(ch
     for name in character.segment_names:
         assert thicker[name] == pytest.approx(0.0 if name.endswith(("hand", "foot", "toes")) else 0.25 * THICK_M), name
     np.testing.assert_array_equal(shape.radii_at(1.0), shape.radii)
+
+
+def test_a_small_body_has_thin_clothes_and_no_radius_below_nothing(character: Character) -> None:
+    for height in (0.8, 1.75, 2.4):
+        body = character.scaled(height)
+        assert thickness(body, 2.0) == pytest.approx(THICK_M * height / 1.75)
+        assert body_shape(body).radii_at(0.5).min() > 0.0
 
 
 def test_hands_hang_with_bent_fingers(character: Character) -> None:
