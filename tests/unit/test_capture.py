@@ -214,7 +214,10 @@ def test_a_damaged_file_is_named(folder: Path, name: str, damage: str) -> None:
             assert load_capture(folder).controller is None
             return
     else:
-        path.write_bytes({"cut": data[: len(data) // 2], "empty": b"", "garbage": b"\x80\x00\xff" * 99}[damage])
+        half = data[: len(data) // 2]
+        if name.endswith(".toml"):
+            half = half[: half.rindex(b"=") + 1]  # a file that ends with a line is a whole one
+        path.write_bytes({"cut": half, "empty": b"", "garbage": b"\x80\x00\xff" * 99}[damage])
     with pytest.raises(Mocap2CtrlError) as caught:
         load_capture(folder)
     assert name in str(caught.value)
