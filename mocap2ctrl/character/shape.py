@@ -61,19 +61,14 @@ def body_shape(character: Character) -> BodyShape:
         owner += [index] * len(here)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
     radii = np.array([capsule.radius for capsule in capsules])
-    clothed = (
-        np.array([not character.segments[index].name.endswith(BARE) for index in owner]) * _thickness(character) / radii
-    )
+    worn = np.array([not character.segments[index].name.endswith(BARE) for index in owner])
+    clothed = worn * thickness(character, 2.0) / radii
     return BodyShape(np.array(owner), local, radii, clothed)
 
 
 def thickness(character: Character, girth: float) -> float:
     """Metres that a girth adds all round, but to hands and feet."""
-    return (girth - 1.0) * _thickness(character)
-
-
-def _thickness(character: Character) -> float:
-    return THICK_M * (character.height_m / TALL_M)
+    return (girth - 1.0) * THICK_M * (character.height_m / TALL_M)
 
 
 def _relaxed(segment: Segment) -> list[Capsule]:

@@ -68,20 +68,19 @@ class FitDisplay(_Display):
     def __init__(self) -> None:
         super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
         self._task: TaskID | None = None
-        self._step, self._begun, self._known = "", "", False
+        self._step, self._known = "", False
 
     def preparation(self, what: str, share: float) -> None:
         """Shows what is being done with a video before the fit."""
-        step = what.partition(":")[0]
         if self._task is None:
             self._task = self._bar.add_task(what, total=1.0)
-        elif step != self._begun:
+        step = what.partition(":")[0]
+        if step != self._step:
             self._bar.reset(self._task)  # a bar that was full tells no time left from then on
-        self._begun = step
+            if self._bar.disable and self._known:
+                self._console.print(f"{step} …", highlight=False)
+        self._step = step
         self._bar.update(self._task, completed=share, description=what)
-        if self._bar.disable and step != self._step and self._known:
-            self._console.print(f"{step} …", highlight=False)
-            self._step = step
 
     def input(self, loaded: LoadedMotion | LoadedSilhouettes) -> None:
         """Says what was understood of the input."""

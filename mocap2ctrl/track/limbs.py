@@ -46,10 +46,10 @@ def limb_moves(evidence: Evidence, fit: Fitted, poses: Array, sides: Sides) -> l
     return moves
 
 
-def worst(values: Array, count: int, apart: int) -> list[int]:
-    """The frames of the `count` largest of values (T,), none within `apart` frames of another."""
+def worst(energy: Array, count: int, apart: int) -> list[int]:
+    """The frames of the `count` largest of energies (T,), none within `apart` frames of another."""
     found: list[int] = []
-    for frame in np.argsort(-values, kind="stable"):
+    for frame in np.argsort(-energy, kind="stable"):
         if all(abs(frame - other) > apart for other in found):
             found.append(int(frame))
         if len(found) == count:

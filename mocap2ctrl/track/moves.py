@@ -12,7 +12,7 @@ import numpy as np
 from mocap2ctrl.track.descent import LONGEST_STEP, SEAM, Fitted, Level, descend, random_step
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
-from mocap2ctrl.track.path import Path, Sides, joined
+from mocap2ctrl.track.path import Path, Sides
 from mocap2ctrl.track.tree import Points, points_with_jacobian
 from mocap2ctrl.types import Array
 
@@ -88,7 +88,7 @@ def held_at_ends(move: Move, hinges: np.ndarray) -> Move:
 
 def spliced(path: Path, begin: int, end: int, source: Path) -> Move:
     """Whole poses taken from another path."""
-    return Move(begin, end, joined(path.part(0, begin), source.part(begin, end), path.part(end, path.frames)))
+    return Move(begin, end, path.with_part(begin, source.part(begin, end)))
 
 
 def splices(path: Path, others: Sequence[Path]) -> list[Move]:
@@ -108,7 +108,7 @@ def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, 
     here = equations(window, part, fit.body, belief_at(window, part, fit.body), MIDDLE, 2, fit_body=False)
     step = scale * random_step(here, seams(begin, end, len(evidence.seen)), rng)
     moved = part.moved(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
-    return Move(begin, end, joined(fit.path.part(0, begin), moved, fit.path.part(end, fit.path.frames)))
+    return Move(begin, end, fit.path.with_part(begin, moved))
 
 
 def seams(begin: int, end: int, total: int) -> tuple[int, int]:
@@ -211,14 +211,12 @@ def improved(
     before = dict(zip(spans, energies, strict=True))
     gain = {part: before[part.begin, part.end] - after.energy for part, after in found.items()}
     judged = [part for part in sorted(gain, key=lambda part: -gain[part]) if gain[part] > LEAST_GAIN][:JUDGED]
-    paths = [fit.path, *(_with_part(fit.path, part, found[part].path) for part in judged)]
+    if not judged:
+        return None
+    paths = [fit.path, *(fit.path.with_part(part.begin, found[part].path) for part in judged)]
     whole = list(executor.map(lambda path: energy_of(evidence, path, fit.body, *at), paths))
     energy, path = min(zip(whole, paths, strict=True), key=lambda way: way[0])
     return Fitted(path, fit.body, energy, fit.parts) if energy < whole[0] - LEAST_GAIN else None
-
-
-def _with_part(path: Path, part: Part, settled: Path) -> Path:
-    return joined(path.part(0, part.begin), settled, path.part(part.end, path.frames))
 
 
 def _part(move: Move, total: int) -> Part:

@@ -40,6 +40,10 @@ class Path(NamedTuple):
         """Frames `begin` up to, not including, `end`."""
         return Path(self.root_position[begin:end], self.root_orientation[begin:end], self.angles[begin:end])
 
+    def with_part(self, begin: int, part: Path) -> Path:
+        """The path with its frames from `begin` on replaced by all those of `part`."""
+        return joined(self.part(0, begin), part, self.part(begin + part.frames, self.frames))
+
     def reversed(self) -> Path:
         """The path backwards in time."""
         return Path(*(np.ascontiguousarray(array[::-1]) for array in self))
