@@ -15,6 +15,9 @@ from mocap2ctrl.geometry.camera import world_to_camera
 from mocap2ctrl.geometry.rasteriser import pinhole_parameters
 from mocap2ctrl.types import Array, Camera
 
+TRUNK = ("pelvis", "abdomen", "chest")
+"""Segments that a stout build makes thick."""
+
 BARE = ("hand", "foot", "toes")
 """Segments that are as thick in wide clothes as in tight ones."""
 
@@ -37,33 +40,37 @@ class BodyShape:
         owner: (C,) segment that each belongs to.
         local: (C, 2, 3) ends in that segment's frame, metres.
         radii: (C,) metres, of girth 1.
-        clothed: (C,) share of a capsule's radius that a girth of 2 adds; 0 where nobody wears clothes.
+        worn: (C,) metres that a girth of 2 adds; 0 where nobody wears clothes.
+        trunk: (C,) metres that a build of 2 adds: a trunk's own radii, and 0 elsewhere.
     """
 
     owner: npt.NDArray[np.int64]
     local: Array
     radii: Array
-    clothed: Array
+    worn: Array
+    trunk: Array
 
     def radii_at(self, girth: float) -> Array:
         """(C,) metres, of a body of such a girth: 1 is the character's own; see `thickness`."""
-        return np.asarray(self.radii * (1.0 + self.clothed * (girth - 1.0)))
+        return np.asarray(self.radii + self.worn * (girth - 1.0))
 
 
 @lru_cache(maxsize=8)
 def body_shape(character: Character) -> BodyShape:
     """The shape of `character`, with waist, shoulders and hips filled in, which collision shapes leave open, and relaxed hands."""
     owner: list[int] = []
+    wide: list[bool] = []
     capsules: list[Capsule] = []
     for index, segment in enumerate(character.segments):
-        here = [*_relaxed(segment), *_flesh(character, index)]
+        own, filled, joined = _relaxed(segment), *_flesh(character, index)
+        here = [*own, *filled, *joined]
         capsules += here
         owner += [index] * len(here)
+        wide += [segment.name in TRUNK] * len([*own, *filled]) + [False] * len(joined)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
     radii = np.array([capsule.radius for capsule in capsules])
-    worn = np.array([not character.segments[index].name.endswith(BARE) for index in owner])
-    clothed = worn * thickness(character, 2.0) / radii
-    return BodyShape(np.array(owner), local, radii, clothed)
+    clothed = np.array([not character.segments[index].name.endswith(BARE) for index in owner])
+    return BodyShape(np.array(owner), local, radii, clothed * thickness(character, 2.0), np.array(wide) * radii)
 
 
 def thickness(character: Character, girth: float) -> float:
@@ -92,7 +99,7 @@ class SeenBody(NamedTuple):
     Attributes:
         turn, shift: (3, 3) and (3,) world to camera.
         pinhole: (4,) focal lengths and principal point, pixels.
-        owner, local, radii, clothed: the capsules as in `BodyShape`, radii with the person's girth.
+        owner, local, radii, worn, trunk: the capsules as in `BodyShape`, radii with the person's girth.
     """
 
     turn: Array
@@ -101,7 +108,8 @@ class SeenBody(NamedTuple):
     owner: npt.NDArray[np.int64]
     local: Array
     radii: Array
-    clothed: Array
+    worn: Array
+    trunk: Array
 
 
 def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenBody:
@@ -114,23 +122,25 @@ def seen_body(character: Character, camera: Camera, girth: float = 1.0) -> SeenB
         owner=np.array(shape.owner),
         local=np.array(shape.local),
         radii=shape.radii_at(girth),
-        clothed=np.array(shape.clothed),
+        worn=np.array(shape.worn),
+        trunk=np.array(shape.trunk),
     )
 
 
-def _flesh(character: Character, index: int) -> list[Capsule]:
-    """Capsules that close the waist, and join shoulders and hips to the trunk."""
+def _flesh(character: Character, index: int) -> tuple[list[Capsule], list[Capsule]]:
+    """Capsules that close the waist, and those that join shoulders and hips to the trunk."""
     part = character.segments[index]
+    waist: list[Capsule] = []
+    joined: list[Capsule] = []
     if part.name.startswith(SIDES):
-        return []
-    extra = []
+        return waist, joined
     for child in (s for s in character.segments if s.parent == index):
         if child.name.startswith(SIDES):
             root = child.offset * np.array([1.0, 0.35, 0.9])
-            extra.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
+            joined.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
         elif child.group == part.group or part.parent < 0:
             near = (part.capsules[0], child.capsules[0])
             half = 0.5 * (abs(near[0].start[1]) + abs(near[1].start[1])) * np.array([0.0, 1.0, 0.0])
             radius = 0.94 * min(capsule.radius for capsule in near)
-            extra.append(Capsule(child.offset - half, child.offset + half, radius))
-    return extra
+            waist.append(Capsule(child.offset - half, child.offset + half, radius))
+    return waist, joined

@@ -75,7 +75,8 @@ def _soles_closed(shape: BodyShape) -> BodyShape:
         np.append(shape.owner, shape.owner[first]),
         np.append(shape.local, shape.local[both].mean(axis=0), axis=0),
         np.append(shape.radii, shape.radii[both].mean(axis=0)),
-        np.append(shape.clothed, shape.clothed[first]),
+        np.append(shape.worn, shape.worn[first]),
+        np.append(shape.trunk, shape.trunk[first]),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mocap2ctrl.character.model import Character, load_character
-from mocap2ctrl.character.shape import thickness
+from mocap2ctrl.character.shape import body_shape, thickness
 from mocap2ctrl.errors import CaptureError
 from mocap2ctrl.evaluation.silhouettes import model_masks, overlaps
 from mocap2ctrl.fit.capture import Capture
@@ -50,6 +50,7 @@ def body_facts(capture: Capture) -> dict[str, str]:
     thicker = 100.0 * thickness(capture.character, capture.girth)
     rows = {"girth": f"{capture.girth:.2f}: {thicker:+.1f} cm all round, but on hands and feet"}
     rows |= {f"length of {name}": _factor(value) for name, value in limb_factors(capture.character).items()}
+    rows["thickness of trunk"] = _factor(trunk_build(capture.character))
     rows["pose prior of the track"] = capture.prior.name
     return rows | _tracker_rows(capture.reference.provenance.get("track"))
 
@@ -58,6 +59,12 @@ def limb_factors(character: Character) -> dict[str, float]:
     """Lengths of legs, arms and trunk over those of the standard body of the same height."""
     standard = load_character(height_m=character.height_m)
     return {name: _length(character, ends) / _length(standard, ends) for name, ends in LIMBS.items()}
+
+
+def trunk_build(character: Character) -> float:
+    """Radius of the trunk over the standard body's of the same height."""
+    own, standard = (body_shape(who).trunk.max() for who in (character, load_character(height_m=character.height_m)))
+    return float(own / standard)
 
 
 def camera_facts(scene: Scene, track: MotionClip) -> dict[str, str]:

@@ -13,7 +13,7 @@ import numpy as np
 from mocap2ctrl.character.model import SIDES, Character
 from mocap2ctrl.compiled import njit
 from mocap2ctrl.track.path import Path
-from mocap2ctrl.track.tree import Points, Tree, empty_frames, point_world, pose_frames, wrench_map
+from mocap2ctrl.track.tree import FACTORS, Points, Tree, empty_frames, point_world, pose_frames, wrench_map
 from mocap2ctrl.types import Array
 
 
@@ -34,7 +34,7 @@ class Lean(NamedTuple):
 
     Attributes:
         offset: (T, 2) on the ground, metres.
-        jacobian: (T, 2, D + 4) of the offset, the nearest place on the line taken for granted; no frames without derivatives.
+        jacobian: (T, 2, D + G) of the offset, the nearest place on the line taken for granted; no frames without derivatives.
     """
 
     offset: Array
@@ -83,15 +83,15 @@ def _over(values: Array, between: Array) -> Array:
 
 
 def _points(masses: Masses, tree: Tree, body: Array, path: Path, *, derivatives: bool) -> tuple[Array, Array]:
-    """(3, T, 2) centre of mass and feet on the ground, metres, and their derivatives (3, T, 2, D + 4)."""
+    """(3, T, 2) centre of mass and feet on the ground, metres, and their derivatives (3, T, 2, D + G)."""
     found: tuple[Array, Array] = _sums(tree, body, *path, *masses.points, masses.shares, derivatives)
     return found
 
 
 @njit
 def _sums(tree, body, root_position, root_orientation, angles, segment, local, shares, derivatives):  # type: ignore[no-untyped-def]
-    """Sums of points with `shares` (K, N): (K, T, 2), and derivatives (K, T, 2, D + 4), of no frames unless they are wanted."""
-    count, size, sums = len(root_position), 6 + len(tree.axis) + 4, len(shares)
+    """Sums of points with `shares` (K, N): (K, T, 2), and derivatives (K, T, 2, D + G), of no frames unless they are wanted."""
+    count, size, sums = len(root_position), 6 + len(tree.axis) + FACTORS, len(shares)
     ground = np.zeros((sums, count, 2))
     slopes = np.zeros((sums, count if derivatives else 0, 2, size))
     frames = empty_frames(tree)

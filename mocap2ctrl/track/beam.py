@@ -53,7 +53,7 @@ def grow(
     Args:
         evidence: of all frames.
         begun: hypotheses over the first frames.
-        body: (4,) factors, fixed.
+        body: (G,) factors, fixed.
         sides, points: of the character.
         hypotheses: how many to keep.
         explored: how many of the best are also tried with limbs exchanged.

@@ -9,20 +9,22 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import lowest_points, segment_frames
 from mocap2ctrl.character.model import Character, parse_character
-from mocap2ctrl.track.tree import limb_factors
+from mocap2ctrl.character.shape import TRUNK
+from mocap2ctrl.track.tree import BUILD, limb_factors
 from mocap2ctrl.types import Array
 
 IN_SEGMENT = ("tip", "marker", "com", "gyration")
 
 
 def reshaped(character: Character, body: Array) -> Character:
-    """`character` with the lengths of its limbs changed by the factors `body` (4,) of `BODY`.
+    """`character` with the lengths of its limbs and the radii of its trunk changed by the factors `body` (G,) of `BODY`.
 
-    Masses stay, and so do the capsules' radii: the girth is that of the clothes.
+    Masses stay, and so do all other radii: the girth is that of the clothes.
     """
     factors = limb_factors(character, body)
     by_name = dict(zip(character.segment_names, factors, strict=True))
-    segments = [_reshaped_segment(entry, by_name) for entry in character.description["segment"]]
+    wide = {name: float(body[BUILD]) if name in TRUNK else 1.0 for name in by_name}
+    segments = [_reshaped_segment(entry, by_name, wide[entry["name"]]) for entry in character.description["segment"]]
     points = [
         {**entry, "at": _times(entry["at"], by_name[entry["segment"]])}
         for entry in character.description["evaluation_point"]
@@ -31,9 +33,12 @@ def reshaped(character: Character, body: Array) -> Character:
     return _standing(parse_character(description, character.name))
 
 
-def _reshaped_segment(entry: Mapping[str, Any], factors: Mapping[str, float]) -> dict[str, Any]:
+def _reshaped_segment(entry: Mapping[str, Any], factors: Mapping[str, float], wide: float) -> dict[str, Any]:
     own = factors[entry["name"]]
-    capsules = [{**c, "from": _times(c["from"], own), "to": _times(c["to"], own)} for c in entry["capsules"]]
+    capsules = [
+        {"from": _times(c["from"], own), "to": _times(c["to"], own), "radius": wide * c["radius"]}
+        for c in entry["capsules"]
+    ]
     inside = {key: _times(entry[key], own) for key in IN_SEGMENT}
     return {
         **entry,

@@ -50,7 +50,7 @@ class Fitted:
 
     Attributes:
         path: the poses.
-        body: (4,) factors of `BODY`.
+        body: (G,) factors of `BODY`.
         energy: of all terms, at the last level.
         parts: its terms by name.
     """
@@ -75,7 +75,7 @@ def descend(
     Args:
         evidence: of the path's frames.
         path: where to begin.
-        body: (4,) factors of `BODY`.
+        body: (G,) factors of `BODY`.
         levels: one after the other.
         frozen: how many of the first and of the last frames stay as they are.
         fit_body: whether the body's factors are fitted too.
@@ -120,7 +120,7 @@ def _descend_level(
 
 
 def _step(here: Equations, damping: float, frozen: tuple[int, int], fit_body: bool) -> tuple[Array, Array]:
-    """Moves (T, D) of the coordinates and (4,) of the body: the band is solved first, the body's border after it."""
+    """Moves (T, D) of the coordinates and (G,) of the body: the band is solved first, the body's border after it."""
     count, size = here.gradient.shape
     band = _band(here.within, here.next, here.second, damping, *frozen)
     if fit_body:

@@ -1,6 +1,6 @@
 """The tracker's energy: a negative logarithm of a posterior, with what Gauss and Newton need of it.
 
-Frames are coupled with their two neighbours only, and all with the four factors of the body.
+Frames are coupled with their two neighbours only, and all with the factors of the body.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Equations:
         parts: the energy's terms by name.
         derivatives: whether gradient and matrix are wanted; they have no frames otherwise.
         fit_body: whether the body's part of them is wanted; it is not complete otherwise.
-        gradient, body: (T, D) of the coordinates and (4,) of the body's factors.
+        gradient, body: (T, D) of the coordinates and (G,) of the body's factors.
         within, next, second: (T, D, D) blocks on the diagonal, (T - 1, D, D) to the next frame, (D,) diagonal to the one after.
-        border, corner: (T, D, 4) and (4, 4) blocks of the body's factors.
+        border, corner: (T, D, G) and (G, G) blocks of the body's factors.
     """
 
     parts: dict[str, float]
@@ -99,7 +99,7 @@ def equations(
     Args:
         evidence: of the path's frames.
         path: where.
-        body: (4,) factors of `BODY`.
+        body: (G,) factors of `BODY`.
         belief: what is taken for granted; fixed while energies are compared.
         tau_m: softness of outlines, one of `SOFTNESS_M`.
         pixel_step: only every so manieth pixel is looked at.
@@ -183,7 +183,8 @@ def _limits(evidence: Evidence, path: Path, result: Equations) -> None:
 def _proportions(evidence: Evidence, body: Array, result: Equations) -> None:
     """A body not far from the average one."""
     w = evidence.weights
-    precision = np.array([w.girth, *[w.length] * (len(BODY) - 1)]) ** -2.0
+    spread = {"girth": w.girth, "build": w.build}
+    precision = np.array([spread.get(factor, w.length) for factor in BODY]) ** -2.0
     result.parts["body"] = 0.5 * float(np.sum(precision * (body - 1.0) ** 2))
     result.body += precision * (body - 1.0)
     result.corner += np.diag(precision)
@@ -262,7 +263,7 @@ def _balance(evidence: Evidence, path: Path, body: Array, belief: Belief, result
 
 
 def _add_heights(result: Equations, lift: Array, stiffness: Array, jacobian: Array) -> None:
-    """Adds forces (T, N) and stiffnesses (T, N) on numbers with derivatives (T, N, D + 4)."""
+    """Adds forces (T, N) and stiffnesses (T, N) on numbers with derivatives (T, N, D + G)."""
     size = result.gradient.shape[1]
     gradient = np.einsum("tn,tnd->td", lift, jacobian)
     matrix = jacobian.transpose(0, 2, 1) @ (stiffness[..., None] * jacobian)

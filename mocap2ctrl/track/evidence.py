@@ -47,7 +47,7 @@ class TrackWeights:
         sinking_m: of a foot into the ground.
         contact_height_m: of a foot's lowest point that may be standing, metres.
         contact_speed: of a standing foot's lowest point, m/s.
-        girth, length: of the body's factors, around 1.
+        girth, length, build: of the body's factors, around 1.
         floating_m: of the lowest sole of who does not fly, metres.
         travel_speed: of the root around its average over two steps, m/s.
         facing_speed: sideways or backwards, m/s.
@@ -78,6 +78,7 @@ class TrackWeights:
     alike: float = 0.15
     girth: float = 0.2
     length: float = 0.03
+    build: float = 0.1
     balance_m: float = 0.1
     balance_reach: float = 3.0
     keypoints: float = 1.5

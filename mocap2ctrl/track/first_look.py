@@ -16,6 +16,7 @@ from mocap2ctrl.track.descent import Fitted
 from mocap2ctrl.track.evidence import evidence_of
 from mocap2ctrl.track.path import Path
 from mocap2ctrl.track.start import first_paths
+from mocap2ctrl.track.tree import FACTORS
 from mocap2ctrl.types import Array, Pose, Silhouettes
 
 HEADINGS = 12
@@ -66,7 +67,7 @@ def first_look(
     headings = 2.0 * np.pi * np.arange(HEADINGS) / HEADINGS
     paths = first_paths(evidence, onward, character, prior.exemplars, headings, frames, CANDIDATES)
     with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as executor:
-        fits = settle(evidence, _followed(paths), np.ones(4), executor)
+        fits = settle(evidence, _followed(paths), np.ones(FACTORS), executor)
     return tuple(_first_pose(fit, frame) for fit in _best_of_directions(fits))
 
 

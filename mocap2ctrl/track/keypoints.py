@@ -76,7 +76,7 @@ class PointForces(NamedTuple):
     Attributes:
         energy: (T,) in each frame.
         force, stiffness: (T, 2 K) along the directions right and down of each point.
-        jacobian: (T, 2 K, D + 4) how the points move in these directions; of no frames without derivatives.
+        jacobian: (T, 2 K, D + G) how the points move in these directions; of no frames without derivatives.
     """
 
     energy: Array

@@ -13,7 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mocap2ctrl.compiled import add_scaled_8, njit
-from mocap2ctrl.track.tree import body_rows, empty_frames, hinge_row, point_world, pose_frames, root_rows
+from mocap2ctrl.track.tree import (
+    BUILD,
+    FACTORS,
+    GIRTH,
+    body_rows,
+    empty_frames,
+    hinge_row,
+    point_world,
+    pose_frames,
+    root_rows,
+)
 from mocap2ctrl.types import Array
 
 REACH = 4.0
@@ -45,7 +55,7 @@ class Picture(NamedTuple):
         taper: (C, 4) of `_write_taper`.
         across: (W,) the columns' places, pixels; more than the image has, to a multiple of `LANES`.
         nearest, capsule: (H, W) signed distance of each pixel from the outline, pixels, and the capsule it is nearest to.
-        pulls, stiffness: (S, 8) and (S, 8, 8) sums of forces on segments, and of their products, as `wrench_map` takes them;
+        pulls, stiffness: (C, 8) and (C, 8, 8) sums of forces on capsules, and of their products, as `wrench_map` takes them;
             of the products only the lower triangles count.
     """
 
@@ -61,7 +71,7 @@ class Picture(NamedTuple):
 
 
 @njit
-def _empty_picture(capsules, segments, height, width, step):  # type: ignore[no-untyped-def]
+def _empty_picture(capsules, height, width, step):  # type: ignore[no-untyped-def]
     rows, columns = (height + step - 1) // step, (width + step - 1) // step
     columns = (columns + LANES - 1) // LANES * LANES
     return Picture(
@@ -72,8 +82,8 @@ def _empty_picture(capsules, segments, height, width, step):  # type: ignore[no-
         np.arange(columns) * float(step),
         np.empty((rows, columns)),
         np.zeros((rows, columns), np.int64),
-        np.empty((segments, 8)),
-        np.empty((segments, 8, 8)),
+        np.empty((capsules, 8)),
+        np.empty((capsules, 8, 8)),
     )
 
 
@@ -85,7 +95,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
 
     Args:
         tree, view: body and camera; where the camera is `shifts` say.
-        body: (4,) factors of `BODY`.
+        body: (G,) factors of `BODY`.
         root_position, root_orientation, angles: (T, 3), (T, 4), (T, J).
         shifts: (T, 3) the camera's translation in each frame.
         soft: (T, H, W) softened silhouettes, or (1, H, W) the one of all frames.
@@ -95,17 +105,17 @@ def outline_equations(  # type: ignore[no-untyped-def]
         derivatives: whether gradients are wanted.
 
     Returns:
-        Energies (T,), gradients (T, D + 4) and matrices (T, D + 4, D + 4) of half the sum of squared differences, with
+        Energies (T,), gradients (T, D + G) and matrices (T, D + G, D + G) of half the sum of squared differences, with
         respect to the coordinates and the body's factors; of no frames without derivatives.
     """
     count, (_, height, width) = len(root_position), soft.shape
-    size = 6 + len(tree.axis) + 4
+    size = 6 + len(tree.axis) + FACTORS
     energy = np.zeros(count)
     wanted = count if derivatives else 0
     gradient = np.zeros((wanted, size))
     matrix = np.zeros((wanted, size, size))
     frames = empty_frames(tree)
-    picture = _empty_picture(len(view.radii), len(tree.parent), height, width, step)
+    picture = _empty_picture(len(view.radii), height, width, step)
     for t in range(count):
         if not seen[t]:
             continue
@@ -120,7 +130,7 @@ def outline_equations(  # type: ignore[no-untyped-def]
         picture.stiffness[:] = 0.0
         energy[t] = _compare(picture, view, body, soft[t if len(soft) > 1 else 0], tau, step, derivatives)
         if derivatives:
-            _map_forces(gradient[t], matrix[t], picture, frames, tree, body)
+            _map_forces(gradient[t], matrix[t], picture, frames, tree, view, body)
     return energy, gradient, matrix
 
 
@@ -129,7 +139,7 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
     """Projects all capsules; False if one of them is not before the camera."""
     focal = 0.5 * (view.pinhole[0] + view.pinhole[1])
     for c in range(len(view.radii)):
-        stoutness = _stoutness(view, body, c)
+        radius = _radius(view, body, c)
         for e in range(2):
             end, circle = picture.ends[c, e], picture.circle[c, e]
             point_world(end, frames, tree, body, view.owner[c], view.local[c, e])
@@ -143,15 +153,15 @@ def _take_picture(picture, frames, tree, view, body, shift):  # type: ignore[no-
             picture.depth[c, e] = z
             circle[0] = view.pinhole[0] * x / z + view.pinhole[2]
             circle[1] = view.pinhole[1] * y / z + view.pinhole[3]
-            circle[2] = stoutness * focal * view.radii[c] / z
+            circle[2] = focal * radius / z
         _write_taper(picture.taper[c], picture.circle[c])
     return True
 
 
 @njit
-def _stoutness(view, body, c):  # type: ignore[no-untyped-def]
-    """What the girth multiplies the radii of capsule `c` by."""
-    return 1.0 + view.clothed[c] * (body[0] - 1.0)
+def _radius(view, body, c):  # type: ignore[no-untyped-def]
+    """Metres, of capsule `c`."""
+    return view.radii[c] + view.worn[c] * (body[GIRTH] - 1.0) + view.trunk[c] * (body[BUILD] - 1.0)
 
 
 @njit
@@ -202,7 +212,7 @@ def _draw_distance(picture, c, margin, height, width, step):  # type: ignore[no-
 
 @njit
 def _compare(picture, view, body, soft, tau, step, derivatives):  # type: ignore[no-untyped-def]
-    """Half the sum of squared differences to a soft silhouette (H, W); adds up the forces that it exerts on segments."""
+    """Half the sum of squared differences to a soft silhouette (H, W); adds up the forces that it exerts on capsules."""
     height, width = soft.shape
     area = float(step * step)
     energy = 0.0
@@ -217,9 +227,8 @@ def _compare(picture, view, body, soft, tau, step, derivatives):  # type: ignore
             slope = model * (1.0 - model)
             if derivatives and slope > LEAST_SLOPE:
                 c = capsule[u // step]
-                owner = view.owner[c]
                 _pixel_wrench(wrench, picture, view, body, c, u, v, slope / tau)
-                _add_wrench(picture.pulls[owner], picture.stiffness[owner], wrench, area, difference)
+                _add_wrench(picture.pulls[c], picture.stiffness[c], wrench, area, difference)
     return energy
 
 
@@ -251,12 +260,12 @@ def _pixel_wrench(wrench, picture, view, body, c, u, v, slope):  # type: ignore[
     wrench[3] = py * wrench[2] - pz * wrench[1]
     wrench[4] = pz * wrench[0] - px * wrench[2]
     wrench[5] = px * wrench[1] - py * wrench[0]
-    wrench[7] = slope * view.clothed[c] * radius / _stoutness(view, body, c)
+    wrench[7] = slope * radius / _radius(view, body, c)
 
 
 @njit
 def _add_wrench(pull, stiffness, wrench, area, difference):  # type: ignore[no-untyped-def]
-    """Adds a pixel's wrench to its segment's pull (8,), and its products to the segment's stiffness (8, 8)."""
+    """Adds a pixel's wrench to its capsule's pull (8,), and its products to the capsule's stiffness (8, 8)."""
     row, source = stiffness.ctypes.data, wrench.ctypes.data
     for i in range(8):
         weighted = area * wrench[i]
@@ -265,19 +274,19 @@ def _add_wrench(pull, stiffness, wrench, area, difference):  # type: ignore[no-u
 
 
 @njit
-def _map_forces(gradient, matrix, picture, frames, tree, body):  # type: ignore[no-untyped-def]
-    """Adds the segments' forces to a gradient (D + 4,) and a matrix (D + 4, D + 4).
+def _map_forces(gradient, matrix, picture, frames, tree, view, body):  # type: ignore[no-untyped-def]
+    """Adds the capsules' forces to a gradient (D + G,) and a matrix (D + G, D + G).
 
     A hinge feels the forces on all that it carries, so these are summed from the limbs' ends inwards, and each pair of
     coordinates is looked at once (the composite bodies of Featherstone 2008, §6.2).
     """
     size = len(gradient)
-    first = size - 4
-    mapped = _map_body(gradient, matrix, picture, frames, tree, body)
+    first = size - FACTORS
+    pulls, stiffness, mapped = _map_body(gradient, matrix, picture, frames, tree, view, body)
     for s in range(len(tree.parent) - 1, 0, -1):
         above = tree.parent[s]
-        picture.pulls[above] += picture.pulls[s]
-        picture.stiffness[above] += picture.stiffness[s]
+        pulls[above] += pulls[s]
+        stiffness[above] += stiffness[s]
         mapped[above] += mapped[s]
     rows = np.zeros((8, first))
     product = np.empty(6)
@@ -287,29 +296,29 @@ def _map_forces(gradient, matrix, picture, frames, tree, body):  # type: ignore[
     for s in range(len(tree.parent)):
         if s == 0:
             for k in range(6):
-                _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s)
+                _map_coordinate(gradient, matrix, k, rows, product, pulls[s], stiffness[s], mapped[s], tree.chain[s])
         for k in range(6 + tree.first_hinge[s], 6 + tree.first_hinge[s + 1]):
-            _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s)
+            _map_coordinate(gradient, matrix, k, rows, product, pulls[s], stiffness[s], mapped[s], tree.chain[s])
     for i in range(size):
         for j in range(i):
             matrix[j, i] = matrix[i, j]
 
 
 @njit
-def _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s):  # type: ignore[no-untyped-def]
-    """Adds the forces on all that coordinate k, of segment s, carries: against itself, those before it, and the body's factors."""
-    first = len(gradient) - 4
+def _map_coordinate(gradient, matrix, k, rows, product, pull, stiffness, mapped, chain):  # type: ignore[no-untyped-def]
+    """Adds the forces on all that coordinate k, of a segment, carries: against itself, those before it, and the body's factors."""
+    first = len(gradient) - FACTORS
     product[:] = 0.0
     for i in range(6):
-        gradient[k] += rows[i, k] * picture.pulls[s, i]
-        for g in range(4):
-            matrix[first + g, k] += rows[i, k] * mapped[s, i, g]
+        gradient[k] += rows[i, k] * pull[i]
+        for g in range(FACTORS):
+            matrix[first + g, k] += rows[i, k] * mapped[i, g]
         for j in range(6):
-            product[i] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, k]
+            product[i] += stiffness[max(i, j), min(i, j)] * rows[j, k]
     for m in range(min(6, k + 1)):
         for i in range(6):
             matrix[k, m] += rows[i, m] * product[i]
-    for j in tree.chain[s]:
+    for j in chain:
         if j < 0 or 6 + j > k:
             break
         for i in range(6):
@@ -317,22 +326,35 @@ def _map_coordinate(gradient, matrix, k, rows, product, picture, mapped, tree, s
 
 
 @njit
-def _map_body(gradient, matrix, picture, frames, tree, body):  # type: ignore[no-untyped-def]
-    """Adds what forces do to the body's factors; returns (S, 8, 4) the stiffness of each segment against them."""
-    first = len(gradient) - 4
-    rows = np.empty((8, 4))
-    mapped = np.zeros((len(tree.parent), 8, 4))
-    for s in range(len(tree.parent)):
+def _map_body(gradient, matrix, picture, frames, tree, view, body):  # type: ignore[no-untyped-def]
+    """Adds what forces do to the body's factors.
+
+    Returns:
+        The forces on segments (S, 8), their stiffness (S, 8, 8), and that against the body's factors (S, 8, G).
+    """
+    first = len(gradient) - FACTORS
+    rows = np.empty((8, FACTORS))
+    pulls = np.zeros((len(tree.parent), 8))
+    stiffness = np.zeros((len(tree.parent), 8, 8))
+    mapped = np.zeros((len(tree.parent), 8, FACTORS))
+    own = np.empty((8, FACTORS))
+    for c in range(len(view.owner)):
+        s = view.owner[c]
         rows[:] = 0.0
+        own[:] = 0.0
         body_rows(rows, frames, tree, body, s)
-        for g in range(4):
+        rows[7, GIRTH], rows[7, BUILD] = view.worn[c], view.trunk[c]
+        for g in range(FACTORS):
             for i in range(8):
-                gradient[first + g] += rows[i, g] * picture.pulls[s, i]
+                gradient[first + g] += rows[i, g] * picture.pulls[c, i]
             for j in range(8):
                 if rows[j, g] != 0.0:
                     for i in range(8):
-                        mapped[s, i, g] += picture.stiffness[s, max(i, j), min(i, j)] * rows[j, g]
+                        own[i, g] += picture.stiffness[c, max(i, j), min(i, j)] * rows[j, g]
             for h in range(g + 1):
                 for i in range(8):
-                    matrix[first + g, first + h] += rows[i, h] * mapped[s, i, g]
-    return mapped
+                    matrix[first + g, first + h] += rows[i, h] * own[i, g]
+        pulls[s] += picture.pulls[c]
+        stiffness[s] += picture.stiffness[c]
+        mapped[s] += own
+    return pulls, stiffness, mapped

@@ -16,6 +16,7 @@ from mocap2ctrl.track.evidence import FAR, Evidence, softness_px
 from mocap2ctrl.track.keypoints import point_forces
 from mocap2ctrl.track.outline import outline_equations
 from mocap2ctrl.track.path import Path
+from mocap2ctrl.track.tree import FACTORS
 from mocap2ctrl.types import Array, Masks, Silhouettes
 
 GROUNDED = 0.3
@@ -110,7 +111,7 @@ def _first_energies(evidence: Evidence, first: int, poses: Path) -> Array:
     soft = evidence.soft[FAR][first : first + 1]
     tau = softness_px(FAR, evidence.pixels_per_m)
     seen, shifts = np.ones(poses.frames, bool), np.tile(evidence.view.shift, (poses.frames, 1))
-    body = np.ones(4)
+    body = np.ones(FACTORS)
     energy, _, _ = outline_equations(evidence.tree, evidence.view, body, *poses, shifts, soft, seen, tau, 2, False)
     if evidence.keypoints is None:
         return np.asarray(energy)

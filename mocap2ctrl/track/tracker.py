@@ -33,7 +33,7 @@ from mocap2ctrl.track.moves import (
 from mocap2ctrl.track.path import Followed, Path
 from mocap2ctrl.track.pose_gaussian import pose_gaussian
 from mocap2ctrl.track.start import first_paths
-from mocap2ctrl.track.tree import BODY, Points
+from mocap2ctrl.track.tree import BODY, FACTORS, GIRTH, Points
 from mocap2ctrl.types import MotionClip, Silhouettes
 
 OUTLINE_LOST = 0.05
@@ -186,7 +186,7 @@ def track(
     return Track(
         character=reshaped(character, best.body),
         clip=clip,
-        girth=float(best.body[0]),
+        girth=float(best.body[GIRTH]),
         prior=chosen,
         energy=best.energy,
         parts=best.parts,
@@ -235,7 +235,7 @@ class _Search:
         names = [f"{side}_{joint}" for joint in ("ankle", "wrist") for side in SIDES]
         ends = [next(p for p in points if p.name == name) for name in names]
         self._ends: Points = (np.array([p.segment for p in ends]), np.array([p.at for p in ends]))
-        self._body = np.ones(4)
+        self._body = np.ones(FACTORS)
 
     def _frames(self, seconds: float) -> int:
         return max(3, round(seconds * self._evidence.fps))

@@ -1,7 +1,8 @@
 """A character as flat arrays for compiled code: forward kinematics with the derivatives of points on its segments.
 
 One frame has D = 6 + J coordinates: the root's position, a small world rotation of the root, and the hinge angles. The body
-has G = 4 more that all frames share: a factor on its radii, and one each on the lengths of legs, arms and trunk.
+has G = 5 more that all frames share: its girth, a factor each on the lengths of legs, arms and trunk, and one on the trunk's
+radii.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from mocap2ctrl.types import Array
 ROOT = 6
 """Coordinates of the root: position, then rotation."""
 
-BODY = ("girth", "legs", "arms", "trunk")
+BODY = ("girth", "legs", "arms", "trunk", "build")
+FACTORS = len(BODY)
+GIRTH, BUILD = BODY.index("girth"), BODY.index("build")
 LIMBS = (("thigh", "shank", "foot", "toes"), ("upper_arm", "forearm", "hand"), ("abdomen", "chest", "head"))
 """Names, or their ends, of the segments whose lengths have one factor."""
 
@@ -58,7 +61,7 @@ class Frames(NamedTuple):
         rotation: (S, 3, 3) segment to world.
         axis: (J, 3) of the hinges.
         anchor: (J, 3) a point on each hinge's axis, metres.
-        growth: (S, 4, 3) how the segments' positions change with the body's factors, metres.
+        growth: (S, G, 3) how the segments' positions change with the body's factors, metres.
     """
 
     position: Array
@@ -90,7 +93,7 @@ def tree_of(character: Character) -> Tree:
 
 
 def limb_factors(character: Character, body: Array) -> Array:
-    """(S,) factor on the length of each segment, from the body's factors (4,)."""
+    """(S,) factor on the length of each segment, from the body's factors (G,)."""
     limbs = np.array([_limb(segment.name) for segment in character.segments])
     return np.where(limbs > 0, body[limbs], 1.0)
 
@@ -108,13 +111,13 @@ def empty_frames(tree):  # type: ignore[no-untyped-def]
         np.empty((segments, 3, 3)),
         np.empty((hinges, 3)),
         np.empty((hinges, 3)),
-        np.zeros((segments, 4, 3)),
+        np.zeros((segments, FACTORS, 3)),
     )
 
 
 @njit
 def pose_frames(frames, tree, body, root_position, root_orientation, angles):  # type: ignore[no-untyped-def]
-    """Fills `frames` for the body's factors (4,), a root position (3,), a root orientation (4,) and hinge angles (J,)."""
+    """Fills `frames` for the body's factors (G,), a root position (3,), a root orientation (4,) and hinge angles (J,)."""
     for i in range(3):
         frames.position[0, i] = root_position[i]
     w, x, y, z = root_orientation[0], root_orientation[1], root_orientation[2], root_orientation[3]
@@ -126,7 +129,7 @@ def pose_frames(frames, tree, body, root_position, root_orientation, angles):  #
         above = tree.parent[s]
         limb = tree.limb[above]
         length = body[limb] if limb > 0 else 1.0
-        for g in range(4):
+        for g in range(FACTORS):
             for i in range(3):
                 frames.growth[s, g, i] = frames.growth[above, g, i]
         for i in range(3):
@@ -174,11 +177,11 @@ def wrench_map(row, columns, frames, tree, body, segment):  # type: ignore[no-un
     """How forces on a segment pull at the coordinates and at the body's factors.
 
     A force f at a world point p of the segment is the 8 numbers (f, p x f, p . f, r), where r is what it would do to the
-    girth; its pull at every coordinate is linear in them, so forces of one segment can be summed before they are mapped.
+    radius there; its pull at every coordinate is linear in them, so forces of one segment can be summed before they are mapped.
 
     Args:
-        row: (8, D + 4) the map's columns that are not zero, written.
-        columns: (D + 4,) their coordinates, ascending, written.
+        row: (8, D + G) the map's columns that are not zero, written.
+        columns: (D + G,) their coordinates, ascending, written.
         frames, tree, body: of the frame.
         segment: the segment.
 
@@ -197,9 +200,9 @@ def wrench_map(row, columns, frames, tree, body, segment):  # type: ignore[no-un
         columns[count] = 6 + j
         count += 1
     body_rows(row[:, count:], frames, tree, body, segment)
-    for g in range(4):
+    for g in range(FACTORS):
         columns[count + g] = 6 + len(tree.axis) + g
-    return count + 4
+    return count + FACTORS
 
 
 @njit
@@ -226,31 +229,30 @@ def hinge_row(row, frames, j):  # type: ignore[no-untyped-def]
 
 @njit
 def body_rows(rows, frames, tree, body, segment):  # type: ignore[no-untyped-def]
-    """Writes the columns (8, 4) of the body's factors, as of `wrench_map`, but for their zeros."""
+    """Writes the columns (8, G) of the body's factors, as of `wrench_map`, but for their zeros; radii are left out."""
     limb = tree.limb[segment]
-    for g in range(4):
+    for g in range(FACTORS):
         for i in range(3):
             rows[i, g] = frames.growth[segment, g, i]
         if g == limb and limb > 0:  # its own length: (p - position) / length
             for i in range(3):
                 rows[i, g] -= frames.position[segment, i] / body[limb]
             rows[6, g] = 1.0 / body[limb]
-    rows[7, 0] = 1.0
 
 
 @njit
 def points_with_jacobian(tree, body, root_position, root_orientation, angles, segment, local, derivatives):  # type: ignore[no-untyped-def]
-    """World points (T, N, 3) of N points `local` (N, 3) on `segment` (N,) in T frames, and their derivatives (T, N, 3, D + 4).
+    """World points (T, N, 3) of N points `local` (N, 3) on `segment` (N,) in T frames, and their derivatives (T, N, 3, D + G).
 
     Without `derivatives` they stay zero, in an array of no frames.
     """
     count, points = len(root_position), len(segment)
     size = 6 + len(tree.axis)
     world = np.empty((count, points, 3))
-    jacobian = np.zeros((count if derivatives else 0, points, 3, size + 4))
+    jacobian = np.zeros((count if derivatives else 0, points, 3, size + FACTORS))
     frames = empty_frames(tree)
-    row = np.empty((8, size + 4))
-    columns = np.empty(size + 4, np.int64)
+    row = np.empty((8, size + FACTORS))
+    columns = np.empty(size + FACTORS, np.int64)
     used = 0
     for t in range(count):
         pose_frames(frames, tree, body, root_position[t], root_orientation[t], angles[t])

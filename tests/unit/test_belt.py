@@ -33,10 +33,11 @@ from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, evidence_of
 from mocap2ctrl.track.start import first_paths
 from mocap2ctrl.track.tracker import track
+from mocap2ctrl.track.tree import FACTORS
 from mocap2ctrl.types import MotionClip, Silhouettes
 
 BELT = np.array([-1.3, 0.4])
-STANDARD = np.ones(4)
+STANDARD = np.ones(FACTORS)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from mocap2ctrl.geometry.camera import cropped, project, undistorted
 from mocap2ctrl.report.keypoints import LEFT, RIGHT, draw_keypoints
 from mocap2ctrl.report.scene import Scene
 from mocap2ctrl.track.body import reshaped
-from mocap2ctrl.track.tree import points_with_jacobian, tree_of
+from mocap2ctrl.track.tree import FACTORS, points_with_jacobian, tree_of
 from mocap2ctrl.types import Array, Camera, Keypoints, MotionClip, Silhouettes
 from mocap2ctrl.video.keypoints import SourceClock, with_keypoints
 from mocap2ctrl.video.keypoints_files import Sighting, Sightings
@@ -189,7 +189,7 @@ def test_landmarks_are_on_their_sides_of_the_body(character: Character) -> None:
     pose = character.zero_pose()
     world = points_with_jacobian(
         tree_of(character),
-        np.ones(4),
+        np.ones(FACTORS),
         pose.root_position[None],
         pose.root_orientation[None],
         pose.angles[None],
@@ -221,13 +221,13 @@ def test_evaluation_points_are_where_the_character_has_them(character: Character
 
 def test_landmarks_grow_with_the_body(character: Character) -> None:
     """The tracker's factors and the reshaped character say the same of every landmark."""
-    body = np.array([1.2, 0.95, 1.06, 1.03])
+    body = np.array([1.2, 0.95, 1.06, 1.03, 0.9])
     tall = reshaped(character, body)
     pose = tall.zero_pose()
     poses = pose.root_position[None], pose.root_orientation[None], pose.angles[None]
     worlds = [
         points_with_jacobian(tree_of(who), factors, *poses, *landmarks_of(who, LANDMARKS)[:2], False)[0]
-        for who, factors in ((character, body), (tall, np.ones(4)))
+        for who, factors in ((character, body), (tall, np.ones(FACTORS)))
     ]
     np.testing.assert_allclose(worlds[0], worlds[1], atol=1e-9)
 

@@ -32,10 +32,11 @@ from mocap2ctrl.track.keypoints import frames_stood_for, point_forces
 from mocap2ctrl.track.path import Path as Poses
 from mocap2ctrl.track.path import sides_of
 from mocap2ctrl.track.start import first_paths
+from mocap2ctrl.track.tree import FACTORS
 from mocap2ctrl.types import Array, Camera, Keypoints, MotionClip, Silhouettes
 
-STANDARD = np.ones(4)
-BODY = np.array([1.1, 0.97, 1.03, 1.02])
+STANDARD = np.ones(FACTORS)
+BODY = np.array([1.1, 0.97, 1.03, 1.02, 1.12])
 NAMES = tuple(name for name in LANDMARKS if name not in ("head", "head_top"))
 
 
@@ -84,9 +85,9 @@ def test_derivatives_of_the_points_energy(evidence: Evidence, walk: MotionClip) 
     window, path = evidence.window(0, 3), shaken(poses(walk).part(0, 3), 0.1)
     here = forces(window, path, BODY, True)
     gradient = np.einsum("tn,tnd->td", here.force, here.jacobian)
-    size, eps = gradient.shape[1] - 4, 1e-6
-    for k in range(size + 4):
-        step, growth = np.zeros((3, size)), np.zeros(4)
+    size, eps = gradient.shape[1] - FACTORS, 1e-6
+    for k in range(size + FACTORS):
+        step, growth = np.zeros((3, size)), np.zeros(FACTORS)
         if k < size:
             step[1, k] = eps
         else:

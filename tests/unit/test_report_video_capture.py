@@ -41,7 +41,7 @@ from mocap2ctrl.report.pictures import video_caption
 from mocap2ctrl.report.plots import plot_overlap
 from mocap2ctrl.report.scene import Footage, Scene
 from mocap2ctrl.report.style import DARK, LIGHT
-from mocap2ctrl.report.video_facts import camera_facts, limb_factors, video_evidence
+from mocap2ctrl.report.video_facts import camera_facts, limb_factors, trunk_build, video_evidence
 from mocap2ctrl.report.video_overlay import overlay_size
 from mocap2ctrl.report.video_sheet import STRIP_HEIGHT_PX
 from mocap2ctrl.track.body import reshaped
@@ -183,9 +183,10 @@ def test_caption_tells_the_overlap_of_that_frame(
         replace(video, simulated_iou=np.zeros(3))
 
 
-def test_limb_factors_are_those_of_the_tracker(character: Character) -> None:
-    other = reshaped(character, np.array([1.3, 1.05, 0.94, 1.02]))
+def test_factors_of_the_body_are_those_of_the_tracker(character: Character) -> None:
+    other = reshaped(character, np.array([1.3, 1.05, 0.94, 1.02, 1.1]))
     assert limb_factors(other) == pytest.approx({"legs": 1.05, "arms": 0.94, "trunk": 1.02})
+    assert trunk_build(other) == pytest.approx(1.1)
 
 
 def test_camera_facts_of_masks_alone(silhouettes: Silhouettes, track: MotionClip) -> None:

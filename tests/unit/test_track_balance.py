@@ -19,10 +19,10 @@ from mocap2ctrl.track.balance import Masses, lean_of, masses_of, place_between
 from mocap2ctrl.track.energy import belief_at, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
 from mocap2ctrl.track.path import Path
-from mocap2ctrl.track.tree import Tree, tree_of
+from mocap2ctrl.track.tree import FACTORS, Tree, tree_of
 from mocap2ctrl.types import Array, Silhouettes
 
-STANDARD = np.ones(4)
+STANDARD = np.ones(FACTORS)
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +93,12 @@ def test_the_lean_is_that_of_the_centre_of_mass(character: Character, masses: Ma
 
 
 def test_derivatives_of_the_lean(character: Character, masses: Masses, tree: Tree) -> None:
-    path, body = shaken(poses(walk_at_30_fps(character, 0, 2)), 0.1), np.array([1.1, 0.97, 1.03, 1.02])
+    path, body = shaken(poses(walk_at_30_fps(character, 0, 2)), 0.1), np.array([1.1, 0.97, 1.03, 1.02, 1.12])
     along = place_between(masses, tree, body, path)
     jacobian = lean_of(masses, tree, body, path, along, True).jacobian
-    size, eps = jacobian.shape[-1] - 4, 1e-6
-    for k in range(size + 4):
-        step, growth = np.zeros((path.frames, size)), np.zeros(4)
+    size, eps = jacobian.shape[-1] - FACTORS, 1e-6
+    for k in range(size + FACTORS):
+        step, growth = np.zeros((path.frames, size)), np.zeros(FACTORS)
         if k < size:
             step[:, k] = eps
         else:

@@ -20,9 +20,10 @@ from mocap2ctrl.track.evidence import NEAR, Evidence, TrackWeights, evidence_of
 from mocap2ctrl.track.limbs import SETTLED_LIMBS, limb_moves, worst
 from mocap2ctrl.track.moves import improved
 from mocap2ctrl.track.path import Path, sides_of
+from mocap2ctrl.track.tree import FACTORS
 from mocap2ctrl.types import Array, Silhouettes
 
-STANDARD = np.ones(4)
+STANDARD = np.ones(FACTORS)
 LIFTED = slice(8, 17)
 
 
