@@ -12,7 +12,7 @@ import numpy as np
 from mocap2ctrl.track.descent import LONGEST_STEP, SEAM, Fitted, Level, descend, random_step
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import FAR, MIDDLE, Evidence
-from mocap2ctrl.track.path import Path, Sides
+from mocap2ctrl.track.path import Path, Sides, bridged
 from mocap2ctrl.track.tree import Points, points_with_jacobian
 from mocap2ctrl.types import Array
 
@@ -32,6 +32,12 @@ JUDGED = 8
 
 SPLITS = 5
 """Parts into which the frames are cut for splices."""
+
+BRIDGES, BRIDGED = (4, 8, 12, 16), 6
+"""Frames that a bridge takes from one hypothesis to another, and how many of each length are settled."""
+
+CUT_STEP, MOST_CUTS, CUT_PIXELS = 3, 32, 4
+"""Frames between bridges that are tried, the most of one length, and every so manieth pixel, by which they are compared."""
 
 HELD = 5
 """Frames at an end of the path in which exchanged limbs are held."""
@@ -96,6 +102,28 @@ def splices(path: Path, others: Sequence[Path]) -> list[Move]:
     cuts = [round(path.frames * i / SPLITS) for i in range(1, SPLITS)]
     spans = [span for cut in cuts for span in ((0, cut), (cut, path.frames)) if span[0] < span[1]]
     return [spliced(path, *span, other) for other in others for span in spans]
+
+
+def bridges(
+    evidence: Evidence, body: Array, beginnings: Sequence[Path], ends: Sequence[Path], executor: Executor
+) -> list[Move]:
+    """The most promising ways from one of `beginnings` over to one of `ends`, wherever and however fast.
+
+    Who was followed from the first frame is right until they are lost, upside down say, and who was followed from the last one
+    from there on; what lies between is a short way.
+    """
+    total = len(evidence.seen)
+    step = max(CUT_STEP, -(-total // MOST_CUTS))
+    kept: list[Move] = []
+    for length in BRIDGES:
+        for_each: list[tuple[float, Path]] = []
+        for begin in range(step, total - length - step + 1, step):
+            ways = [bridged(first, second, begin, begin + length) for first in beginnings for second in ends]
+            costs = executor.map(lambda way: energy_of(evidence, way, body, FAR, CUT_PIXELS), ways)
+            for_each.append(min(zip(costs, ways, strict=True), key=lambda found: found[0]))
+        best = sorted(for_each, key=lambda found: found[0])[:BRIDGED]
+        kept += [Move(0, total, way) for _, way in best]
+    return kept
 
 
 def shaken(evidence: Evidence, fit: Fitted, begin: int, end: int, scale: float, rng: np.random.Generator) -> Move:

@@ -64,25 +64,72 @@ def joined(*parts: Path) -> Path:
     return Path(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+class Rates(NamedTuple):
+    """How a body moves, a frame.
+
+    Attributes:
+        travel: (3,) of the root, metres.
+        turn: (3,) of the root, a rotation vector of the world.
+        swing: (J,) of the hinges, radians.
+    """
+
+    travel: Array
+    turn: Array
+    swing: Array
+
+    @classmethod
+    def after(cls, path: Path) -> Rates:
+        """As in the last three frames of `path`."""
+        position, orientation, angles = path
+        back = min(2, path.frames - 1)
+        turn = rotations.multiply(orientation[-1], rotations.conjugate(orientation[-1 - back]))
+        moved = position[-1] - position[-1 - back], rotations.to_rotation_vector(turn), angles[-1] - angles[-1 - back]
+        return cls(*(way / max(back, 1) for way in moved))
+
+
 def extrapolated(path: Path, frames: int) -> Path:
     """The `frames` frames after `path`, if it goes on as in its last three."""
-    position, orientation, angles = path
-    back = min(2, path.frames - 1)
-    if back == 0:
-        return held(path, frames)
-    travel = (position[-1] - position[-1 - back]) / back
-    turn = rotations.to_rotation_vector(
-        rotations.multiply(orientation[-1], rotations.conjugate(orientation[-1 - back]))
-    )
-    swing = (angles[-1] - angles[-1 - back]) / back
+    last, rates = path.part(path.frames - 1, path.frames), Rates.after(path)
     count = np.arange(1, frames + 1)[:, None]
-    decay = 1.0 if np.linalg.norm(turn) > SPINNING * back else TURN_DECAY
+    decay = 1.0 if np.linalg.norm(rates.turn) > SPINNING else TURN_DECAY
     slowed = np.cumsum(decay ** np.arange(1, frames + 1))[:, None]
     return Path(
-        position[-1] + count * travel,
-        rotations.multiply(rotations.from_rotation_vector(slowed * turn / back), orientation[-1]),
-        angles[-1] + slowed * swing,
+        last.root_position + count * rates.travel,
+        rotations.multiply(rotations.from_rotation_vector(slowed * rates.turn), last.root_orientation),
+        last.angles + slowed * rates.swing,
     )
+
+
+def bridged(first: Path, second: Path, begin: int, end: int) -> Path:
+    """`first` before frame `begin`, `second` from frame `end` on, and between them a way from one to the other.
+
+    The root's place follows a cubic with both velocities; it turns evenly, as often about itself as the turns before and after
+    suggest; hinges go straight.
+    """
+    before, after = first.part(0, begin), second.part(end, second.frames)
+    here, there = Rates.after(before), Rates.after(after.reversed())
+    steps = end - begin + 1
+    share = np.arange(1, steps)[:, None] / steps
+    rest = 1.0 - share
+    place = (
+        rest**2 * (1.0 + 2.0 * share) * before.root_position[-1]
+        + share**2 * (1.0 + 2.0 * rest) * after.root_position[0]
+        + share * rest * steps * (rest * here.travel + share * there.travel)
+    )
+    between = rotations.multiply(after.root_orientation[0], rotations.conjugate(before.root_orientation[-1]))
+    turn = _turn_near(rotations.to_rotation_vector(between), 0.5 * steps * (here.turn - there.turn))
+    way = Path(
+        place,
+        rotations.multiply(rotations.from_rotation_vector(share * turn), before.root_orientation[-1]),
+        rest * before.angles[-1] + share * after.angles[0],
+    )
+    return joined(before, way, after)
+
+
+def _turn_near(turn: Array, expected: Array) -> Array:
+    """A rotation vector (3,), or the one with a whole turn more or less about its axis that is nearer to what is expected."""
+    whole = 2.0 * np.pi * turn / max(float(np.linalg.norm(turn)), 1e-9)
+    return min((turn, turn + whole, turn - whole), key=lambda each: float(np.linalg.norm(each - expected)))
 
 
 def held(path: Path, frames: int) -> Path:

@@ -25,6 +25,7 @@ from mocap2ctrl.track.moves import (
     Move,
     Part,
     alike_moves,
+    bridges,
     crossing_moves,
     improved,
     random_move,
@@ -171,17 +172,18 @@ def track(
     saved = Checkpoint(checkpoint, key)
     with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as executor:
         search = _Search(evidence, silhouettes, character, prior, config, saved, executor, on_progress)
-        fits = search.finish(search.follow())
-        best = search.improve(fits, seed)
+        forward, backward = (search.finish(paths) for paths in search.follow())
+        best = search.improve(forward, backward, seed)
         best, chosen = search.with_best_prior(best, [prior, *others])
     on_progress(1.0, "done")
+    energies = tuple(sorted(fit.energy for fit in (*forward, *backward)))
     clip = MotionClip(
         name=silhouettes.name,
         fps=silhouettes.fps,
         root_position=best.path.root_position,
         root_orientation=best.path.root_orientation,
         angles=best.path.angles,
-        provenance={**silhouettes.provenance, "prior": chosen.name, "track": _account(best, fits)},
+        provenance={**silhouettes.provenance, "prior": chosen.name, "track": _account(best, energies)},
     )
     return Track(
         character=reshaped(character, best.body),
@@ -190,7 +192,7 @@ def track(
         prior=chosen,
         energy=best.energy,
         parts=best.parts,
-        hypotheses=tuple(sorted(fit.energy for fit in fits)),
+        hypotheses=energies,
     )
 
 
@@ -203,13 +205,13 @@ def _keep_freed_memory() -> None:
     np.empty(KEPT_BYTES, np.uint8)
 
 
-def _account(best: Fitted, fits: Sequence[Fitted]) -> dict[str, Any]:
+def _account(best: Fitted, hypotheses: Sequence[float]) -> dict[str, Any]:
     """What reports say of a track."""
     return {
         "energy": round(best.energy, 3),
         "parts": {name: round(value, 3) for name, value in best.parts.items()},
         "body": dict(zip(BODY, (round(float(factor), 4) for factor in best.body), strict=True)),
-        "hypotheses": [round(fit.energy, 3) for fit in fits],
+        "hypotheses": [round(energy, 3) for energy in hypotheses],
     }
 
 
@@ -240,8 +242,8 @@ class _Search:
     def _frames(self, seconds: float) -> int:
         return max(3, round(seconds * self._evidence.fps))
 
-    def follow(self) -> list[Path]:
-        """Hypotheses over all frames: half of them followed forwards in time, half backwards; the most likely of each first.
+    def follow(self) -> tuple[list[Path], list[Path]]:
+        """Hypotheses over all frames, some followed forwards in time, as many backwards; the most likely of each first.
 
         What one end of a video leaves open, the other may show; hypotheses that have met different ends err in different places.
         """
@@ -249,7 +251,7 @@ class _Search:
         turned = replace(self._silhouettes, masks=self._silhouettes.masks[::-1])
         backward = self._followed("backward", self._evidence.reversed(), turned, 0.35)
         half = -(-self._config.finished // 2)
-        return [*forward[:half], *(path.reversed() for path in backward[:half])]
+        return forward[:half], [path.reversed() for path in backward[:half]]
 
     def _followed(self, stage: str, evidence: Evidence, silhouettes: Silhouettes, begun: float) -> list[Path]:
         """Hypotheses over all frames of `evidence`, most likely first."""
@@ -287,16 +289,17 @@ class _Search:
         return Followed([fit.path for fit in kept], [0.0] * len(kept))
 
     def finish(self, paths: Sequence[Path]) -> list[Fitted]:
-        """The best hypotheses, descended to the bottom together with the body's proportions; least energy first."""
+        """Hypotheses descended to the bottom, together with the body's proportions."""
         self._tell(0.7, "proportions")
         fits = self._executor.map(lambda path: descend(self._evidence, path, self._body, FINE, fit_body=True), paths)
-        return sorted(fits, key=lambda fit: fit.energy)
+        return list(fits)
 
-    def improve(self, fits: Sequence[Fitted], seed: int) -> Fitted:
-        """The best of `fits`, improved by moves until they cease to pay."""
-        others, turns = [fit.path for fit in fits[1:]], self._config.turns
-        at_rest = descend(self._evidence, fits[0].path, fits[0].body, AT_REST)
-        best = self._spliced(at_rest, others)
+    def improve(self, forward: Sequence[Fitted], backward: Sequence[Fitted], seed: int) -> Fitted:
+        """The best of the hypotheses from the first and from the last frame, improved by moves until they cease to pay."""
+        first, *rest = sorted([*forward, *backward], key=lambda fit: fit.energy)
+        others, turns = [fit.path for fit in rest], self._config.turns
+        at_rest = descend(self._evidence, first.path, first.body, AT_REST)
+        best = self._spliced(self._bridged(at_rest, forward, backward), others)
         crossed: dict[Part, Fitted] = {}
         alike: dict[Part, Fitted] = {}
         for turn in range(turns):
@@ -307,7 +310,14 @@ class _Search:
             if best.energy > before - LEAST_GAIN:
                 break
         last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
-        return self._found(min([last, fits[0]], key=lambda fit: fit.energy))
+        return self._found(min([last, first], key=lambda fit: fit.energy))
+
+    def _bridged(self, fit: Fitted, forward: Sequence[Fitted], backward: Sequence[Fitted]) -> Fitted:
+        """The best way from a hypothesis from the first frame to one from the last; `fit` if that is better."""
+        self._tell(0.72, "bridging hypotheses")
+        firsts, lasts = ([each.path for each in fits] for fits in (forward, backward))
+        moves = bridges(self._evidence, fit.body, firsts, lasts, self._executor)
+        return improved(self._evidence, fit, moves, self._executor) or fit
 
     def _spliced(self, fit: Fitted, others: Sequence[Path]) -> Fitted:
         """`fit` with beginnings and ends of the other hypotheses."""

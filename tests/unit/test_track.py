@@ -23,9 +23,19 @@ from mocap2ctrl.track.checkpoint import Checkpoint
 from mocap2ctrl.track.descent import FINE, ROUGH, Fitted, Level, descend
 from mocap2ctrl.track.energy import belief_at, energy_of, equations
 from mocap2ctrl.track.evidence import MIDDLE, Evidence, evidence_of
-from mocap2ctrl.track.moves import HELD, Move, Part, alike_moves, crossing_moves, exchanged, held_at_ends, improved
+from mocap2ctrl.track.moves import (
+    HELD,
+    Move,
+    Part,
+    alike_moves,
+    bridges,
+    crossing_moves,
+    exchanged,
+    held_at_ends,
+    improved,
+)
 from mocap2ctrl.track.outline import outline_equations, softened
-from mocap2ctrl.track.path import Followed, extrapolated, joined, sides_of
+from mocap2ctrl.track.path import Followed, bridged, extrapolated, joined, sides_of
 from mocap2ctrl.track.path import Path as Poses
 from mocap2ctrl.track.start import rough_travel
 from mocap2ctrl.track.tracker import Track, TrackConfig, _Search, track
@@ -355,6 +365,37 @@ def test_only_a_somersault_goes_on_turning(walk: MotionClip, a_frame: float, aft
         extrapolated(path, 2).root_orientation[-1], rotations.conjugate(path.root_orientation[-1])
     )
     np.testing.assert_allclose(rotations.to_rotation_vector(last), [0.0, after, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("length", [0, 8, 16])
+def test_a_bridge_between_two_halves_of_a_somersault_is_the_somersault(walk: MotionClip, length: int):
+    """Sixteen frames of it are more than half a turn: the shorter way round would be the wrong one."""
+    frames = np.arange(40.0)
+    turns = rotations.from_rotation_vector(0.25 * np.outer(frames, [0.0, -1.0, 0.0]))
+    thrown = np.column_stack([0.02 * frames, 0.0 * frames, 1.0 + 0.1 * frames - 0.0025 * frames**2])
+    path = Poses(thrown, turns, np.outer(0.01 * frames, np.ones(walk.angles.shape[1])))
+    way = bridged(path, path, 12, 12 + length)
+    assert way.frames == path.frames
+    np.testing.assert_allclose(way.root_position, path.root_position, atol=0.022)  # rates are a frame old
+    np.testing.assert_allclose(np.abs(np.sum(way.root_orientation * turns, axis=1)), 1.0, atol=1e-9)
+    np.testing.assert_allclose(way.angles, path.angles, atol=1e-9)
+
+
+def test_hypotheses_that_are_right_at_their_ends_are_bridged(character: Character, prior: PosePrior):
+    long = walk_at_30_fps(character, 0, 24)
+    evidence, truth = evidence_of(seen(character, long, side_camera(long)), character, prior), poses(long)
+    lost = 0.4 * np.linspace(0.0, 1.0, 12)[:, None] * np.ones((12, truth.angles.shape[1]))
+    first = truth.with_part(12, truth.part(12, 24).with_angles(truth.angles[12:] + lost))
+    last = truth.with_part(0, truth.part(0, 12).with_angles(truth.angles[:12] - lost[::-1]))
+    fits = [descend(evidence, path, STANDARD, (Level(MIDDLE, 2, 0),)) for path in (first, last)]
+    with ThreadPoolExecutor(1) as executor:
+        moves = bridges(evidence, STANDARD, [first], [last], executor)
+        better = improved(evidence, fits[0], moves, executor)
+        assert bridges(evidence.window(0, 5), STANDARD, [first.part(0, 5)], [last.part(0, 5)], executor) == []
+    assert len(moves) > 6
+    assert better is not None
+    energies = [energy_of(evidence, path, STANDARD) for path in (better.path, first, last)]
+    assert energies[0] < 0.5 * min(energies[1:])
 
 
 def test_rough_travel_follows_the_pelvis(silhouettes: Silhouettes, walk: MotionClip):
