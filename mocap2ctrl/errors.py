@@ -77,3 +77,10 @@ class GraphError(Mocap2CtrlError):
 def reversed_range(where: str, start_s: float, end_s: float) -> str:
     """What a user is told whose part ends before it begins."""
     return f"{where}: time range {start_s:g} to {end_s:g} s; the first number must be less than the second"
+
+
+def past_the_end(start_s: float, end_s: float, until_s: float, frame_s: float) -> tuple[str, ...]:
+    """What a user is told whose part goes on for more than a frame after the input ends; nothing if it does not."""
+    if end_s <= until_s + frame_s:
+        return ()
+    return (f"time range {start_s:g} to {end_s:g} s: all there is to {until_s:.2f} s is used, where the input ends",)

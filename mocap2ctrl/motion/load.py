@@ -11,7 +11,7 @@ import numpy as np
 
 from mocap2ctrl.character.kinematics import centre_of_mass, clip_frames, lowest_points, segment_frames
 from mocap2ctrl.character.model import Character
-from mocap2ctrl.errors import MotionFileError, reversed_range
+from mocap2ctrl.errors import MotionFileError, past_the_end, reversed_range
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.motion import clips
 from mocap2ctrl.motion.anatomy import Body, knees_bend_backwards
@@ -188,14 +188,16 @@ def _prepared(
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
+    end_s = source.start_s + (len(source) - 1) / source.fps
+    told = () if time_range is None else past_the_end(*time_range, end_s, 1.0 / source.fps)
     pose = calibration_frames(source, joints) if start == 0 else 0
     if pose:
         what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
         left_out = (
             f"{what} a calibration pose (T-pose), far from the next; {'it was' if pose == 1 else 'they were'} left out"
         )
-        return source.cut(pose, max(stop, pose + 1)), (left_out,)
-    return source.cut(start, stop), ()
+        return source.cut(pose, max(stop, pose + 1)), (*told, left_out)
+    return source.cut(start, stop), told
 
 
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.errors import VideoError, reversed_range
+from mocap2ctrl.errors import VideoError, past_the_end, reversed_range
 from mocap2ctrl.types import Array
 from mocap2ctrl.video.container import FASTEST_FPS, SLOWEST_FPS, VideoInfo, probe, require_utf8
 from mocap2ctrl.video.frames import frames, nearest
@@ -110,6 +110,7 @@ def read_footage(
     slower = _checked_slowmo(slowmo, info)
     rate = _checked_rate(fps, info, slower)
     start_s, end_s = _checked_range(time_range, info)
+    told = () if time_range is None else past_the_end(*time_range, info.duration_s, 1.0 / info.fps)
     count = max(1, math.ceil((end_s - start_s) / slower * rate - 1e-6))
     if MEMORY_PIXELS / count < LEAST_PIXELS:
         raise VideoError(
@@ -133,7 +134,7 @@ def read_footage(
         source_fps=info.fps * slower,
         slowmo=slower,
         notes=(*_slowmo_note(slowmo, slower, info), *_file_notes(info)),
-        warnings=(*_cut_off(info, to_end=to_end), *_damage(lost, times, part)),
+        warnings=(*told, *_cut_off(info, to_end=to_end), *_damage(lost, times, part)),
     )
 
 

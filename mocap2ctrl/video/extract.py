@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from mocap2ctrl.errors import VideoError, reversed_range
+from mocap2ctrl.errors import VideoError, past_the_end, reversed_range
 from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import held_still
@@ -271,7 +271,7 @@ def from_masks(
             f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",
             *person.notes,
         ),
-        warnings=(),
+        warnings=() if time_range is None else past_the_end(*time_range, len(file.masks) / file.fps, 1.0 / file.fps),
         provenance={"kind": "masks", "method": "masks"},
     )
     return _within_borders(result, person.apart, str(spec))
@@ -329,7 +329,7 @@ def _within_borders(found: ExtractedMasks, apart: npt.NDArray[np.bool_], where: 
     except VideoError as error:
         if not apart.all():
             raise
-        return replace(found, warnings=(f"{error}; all masks are used",))
+        return replace(found, warnings=(*found.warnings, f"{error}; all masks are used"))
     return replace(
         found,
         masks=found.masks[used.first : used.last],

@@ -169,6 +169,10 @@ class TestFromMasks:
         np.testing.assert_array_equal(from_masks(tmp_path / "m.npz").masks, masks(8)[::2])
         found = from_masks(tmp_path / "m.npz", fps=60.0, time_range=(0.05, 0.1))
         np.testing.assert_array_equal(found.masks, masks(8)[3:6])
+        assert found.warnings == ()
+        longer = from_masks(tmp_path / "m.npz", fps=60.0, time_range=(0.05, 2.0))
+        np.testing.assert_array_equal(longer.masks, masks(8)[3:])
+        assert longer.warnings == ("time range 0.05 to 2 s: all there is to 0.13 s is used, where the input ends",)
         with pytest.raises(VideoError, match="can only be reduced"):
             from_masks(tmp_path / "m.npz", fps=120.0)
         with pytest.raises(VideoError, match="time range"):
