@@ -216,7 +216,7 @@ def fit(
     }
     if seen:
         run["allow_ground"] = allow_ground
-    folder = Path(output) if output is not None else Path("captures") / input_name(source)
+    folder = capture_folder(source, output)
     job = Job(source, folder, character, config, run, workers or default_workers(), resume, overwrite)
     job.keep(source, reference, camera, background, keypoints, joint_map, skeleton)
     begin = _begin_video if seen else _begin_motion
@@ -441,6 +441,11 @@ def _seen(source: Path | str, options: Options, progress: TellPreparation) -> Lo
         progress=progress,
     )
     return on_belt(loaded, belt_choice(options.belt))
+
+
+def capture_folder(source: Path | str, output: Path | str | None = None) -> Path:
+    """Where `fit` puts the capture of `source`: `output`, or `captures/<name>`."""
+    return Path(output) if output is not None else Path("captures") / input_name(source)
 
 
 def load(folder: Path | str) -> Capture:

@@ -209,7 +209,13 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
 
 def kept(options: argparse.Namespace) -> str:
     """What an interruption leaves, in words."""
-    return "if its folder is there, go on with the same command and --resume"
+    from mocap2ctrl.api import capture_folder
+    from mocap2ctrl.fit.capture import CONFIG
+
+    folder = capture_folder(options.input, options.output)
+    if (folder / CONFIG).is_file():
+        return f"{folder} holds what there is; go on with the same command and --resume"
+    return "nothing is kept: the fit had not begun"
 
 
 def _print_summary(result: FitResult) -> None:

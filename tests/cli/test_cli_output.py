@@ -59,19 +59,31 @@ def test_arguments_that_do_not_parse_are_an_object_too(run: Run, arguments: list
     assert ran.json["error"] in ran.err
 
 
-@pytest.mark.parametrize(("command", "resumable"), [("fit", True), ("evaluate", False), ("simulate", False)])
+@pytest.mark.parametrize(
+    ("command", "begun", "told"),
+    [
+        ("fit", True, "captures/walk holds what there is; go on with the same command and --resume"),
+        ("fit", False, "interrupted; nothing is kept: the fit had not begun"),
+        ("evaluate", True, "interrupted"),
+        ("simulate", True, "interrupted"),
+    ],
+)
 def test_ctrl_c_promises_a_resume_only_where_there_is_one(
-    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, resumable: bool
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, begun: bool, told: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(api, "load", interrupt)
     monkeypatch.setattr(api, "fit", interrupt)
+    monkeypatch.chdir(tmp_path)
+    if begun:
+        (tmp_path / "captures" / "walk").mkdir(parents=True)
+        (tmp_path / "captures" / "walk" / "config.toml").touch()
     ran = run(command, "walk")
     assert ran.code == 130
-    assert "interrupted" in ran.err
-    assert ("--resume" in ran.err) == resumable
+    assert ran.err.strip().endswith(told)
+    assert ("--resume" in ran.err) == ("--resume" in told)
 
 
 def test_ctrl_c_says_what_learning_has_kept(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
