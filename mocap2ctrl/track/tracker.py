@@ -172,11 +172,12 @@ def track(
     saved = Checkpoint(checkpoint, key)
     with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as executor:
         search = _Search(evidence, silhouettes, character, prior, config, saved, executor, on_progress)
-        forward, backward = (search.finish(paths) for paths in search.follow())
-        best = search.improve(forward, backward, seed)
+        forward, backward = search.follow()
+        fits = search.finish([*forward, *backward])
+        best = search.improve(fits[: len(forward)], fits[len(forward) :], seed)
         best, chosen = search.with_best_prior(best, [prior, *others])
     on_progress(1.0, "done")
-    energies = tuple(sorted(fit.energy for fit in (*forward, *backward)))
+    energies = tuple(sorted(fit.energy for fit in fits))
     clip = MotionClip(
         name=silhouettes.name,
         fps=silhouettes.fps,
