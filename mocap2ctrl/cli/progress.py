@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mocap2ctrl.motion.load import LoadedMotion
 
 QUIET_S = 2.0
+AGAIN_S = 20.0
+"""A log, which has no bar, is told how far a long step is each time that so much has passed."""
 
 
 class _Display:
@@ -68,19 +70,26 @@ class FitDisplay(_Display):
     def __init__(self) -> None:
         super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
         self._task: TaskID | None = None
-        self._step, self._known = "", False
+        self._step, self._known, self._told_s = "", False, 0.0
 
     def preparation(self, what: str, share: float) -> None:
         """Shows what is being done with a video before the fit."""
         if self._task is None:
             self._task = self._bar.add_task(what, total=1.0)
-        step = what.partition(":")[0]
+        step, now = what.partition(":")[0], time.monotonic()
         if step != self._step:
             self._bar.reset(self._task)  # a bar that was full tells no time left from then on
-            if self._bar.disable and self._known:
-                self._console.print(f"{step} …", highlight=False)
+            self._tell(f"{step} …", now)
+        elif now - self._told_s > AGAIN_S:
+            self._tell(f"  {what}, {share:.0%}", now)
         self._step = step
         self._bar.update(self._task, completed=share, description=what)
+
+    def _tell(self, line: str, now: float) -> None:
+        """A line of a log, once it has been told what the input is."""
+        self._told_s = now
+        if self._bar.disable and self._known:
+            self._console.print(line, highlight=False)
 
     def input(self, loaded: LoadedMotion | LoadedSilhouettes) -> None:
         """Says what was understood of the input."""
