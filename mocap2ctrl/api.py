@@ -304,6 +304,7 @@ def _begin_video(
     job.make_room()
     on_input(loaded)
     capture = video_capture(job, priors, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
+    on_preparation("compiling and starting workers", 0.0)
     return capture, loaded
 
 

@@ -83,4 +83,4 @@ def past_the_end(start_s: float, end_s: float, until_s: float, frame_s: float) -
     """What a user is told whose part goes on for more than a frame after the input ends; nothing if it does not."""
     if end_s <= until_s + frame_s:
         return ()
-    return (f"time range {start_s:g} to {end_s:g} s: all there is to {until_s:.2f} s is used, where the input ends",)
+    return (f"time range {start_s:g} to {end_s:g} s goes on after the input's end at {until_s:.2f} s",)

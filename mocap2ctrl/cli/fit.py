@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mocap2ctrl.cli.input_options import add_input_arguments, input_options
@@ -171,7 +174,8 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
             on_preparation=display.preparation,
         )
     for warning in result.warnings:
-        note(f"note: {warning}")
+        if warning not in display.told:
+            note(f"note: {warning}")
     evaluation, outcome = result.evaluation, result.outcome
     for told in outcome.told:
         note(f"note: {told}")
@@ -202,20 +206,31 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
     else:
         _print_summary(result)
     if outcome.interrupted:
-        note("interrupted: the controller is the best so far; go on with the same command and --resume")
+        note(f"interrupted; {result.capture.folder} holds the best controller so far; {_go_on(options)}")
         return 130
     return 0
 
 
 def kept(options: argparse.Namespace) -> str:
-    """What an interruption leaves, in words."""
-    from mocap2ctrl.api import capture_folder
-    from mocap2ctrl.fit.capture import CONFIG
-
-    folder = capture_folder(options.input, options.output)
-    if (folder / CONFIG).is_file():
-        return f"{folder} holds what there is; go on with the same command and --resume"
+    """What an interruption leaves, in words. It may have come while modules were loading, which are not to be asked then."""
+    folder_of = getattr(sys.modules.get("mocap2ctrl.api"), "capture_folder", None)
+    folder = None if folder_of is None else folder_of(options.input, options.output)
+    if folder is not None and (options.resume or _begun_by(options.command_line, folder)):
+        return f"{folder} holds what there is; {_go_on(options)}"
     return "nothing is kept: the fit had not begun"
+
+
+def _begun_by(command: str, folder: Path) -> bool:
+    """Whether a folder holds the fit of a command, and not what was there before."""
+    try:
+        return bool(tomllib.loads((folder / "config.toml").read_text("utf-8"))["run"]["command"] == command)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _go_on(options: argparse.Namespace) -> str:
+    instead = " in place of --overwrite" if options.overwrite else ""
+    return f"go on with the same command and --resume{instead}"
 
 
 def _print_summary(result: FitResult) -> None:

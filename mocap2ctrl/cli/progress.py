@@ -65,7 +65,13 @@ class StepDisplay(_Display):
 
 
 class FitDisplay(_Display):
-    """Progress of a fit: stage, error, evaluations a second, time left; without a terminal one line a stage."""
+    """Progress of a fit: stage, error, evaluations a second, time left; without a terminal one line a stage.
+
+    Attributes:
+        told: warnings of the input, which were shown with it.
+    """
+
+    told: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
@@ -99,6 +105,7 @@ class FitDisplay(_Display):
             self._console.print(f"{seen.name}: {len(seen) / seen.fps:.2f} s", highlight=False)
             for line in loaded.notes:
                 self._console.print(f"  {line}", highlight=False)
+            self._warn(loaded.warnings)
             return
         clip = loaded.clip
         self._console.print(
@@ -109,9 +116,16 @@ class FitDisplay(_Display):
         errors = [mean for mean, _ in loaded.joint_errors_cm.values()]
         near = [f"{sum(errors) / len(errors):.1f} cm from the file's joints"] if errors else []
         self._console.print(f"  {'; '.join([*near, *filter(None, [str(loaded.feet)])])}", highlight=False)
+        self._warn(loaded.warnings)
         if self._bar.disable:
             self._console.print("compiling and starting workers …", highlight=False)
         self._task = self._bar.add_task("compiling and starting workers …", total=1.0)
+
+    def _warn(self, warnings: tuple[str, ...]) -> None:
+        """Tells what is doubtful of the input before the long work."""
+        self.told = warnings
+        for line in warnings:
+            self._console.print(f"note: {line}", highlight=False)
 
     def progress(self, p: FitProgress) -> None:
         """Shows how far the fit is."""

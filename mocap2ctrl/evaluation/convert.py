@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mocap2ctrl.character.model import HEIGHT_RANGE_M, Character, load_character
-from mocap2ctrl.errors import ConfigError, reversed_range
+from mocap2ctrl.errors import ConfigError, past_the_end, reversed_range
 from mocap2ctrl.evaluation.export import check_outputs, export_motion, performed
 from mocap2ctrl.evaluation.replay import replay
 from mocap2ctrl.fit.capture import Capture, holds_capture, load_capture
@@ -87,7 +87,8 @@ def convert(
         clip, kind, warnings = loaded.clip, loaded.kind, loaded.warnings
     else:
         clip, character, kind = read
-        warnings = ()
+        end_s = float(clip.times_s[-1])
+        warnings = () if time_range is None else past_the_end(*time_range, end_s, 1.0 / clip.fps)
         clip = clip if time_range is None else _part(clip, time_range)
         clip, character = _scaled(clips.repeat(clip, cycles), character, height_m)
     clip = clips.mirror(clip, character) if mirror else clip

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from conftest import Run
@@ -59,17 +60,26 @@ def test_arguments_that_do_not_parse_are_an_object_too(run: Run, arguments: list
     assert ran.json["error"] in ran.err
 
 
+GO_ON = "captures/walk holds what there is; go on with the same command and --resume"
+NOT_BEGUN = "interrupted; nothing is kept: the fit had not begun"
+
+
 @pytest.mark.parametrize(
-    ("command", "begun", "told"),
+    ("arguments", "there", "told"),
     [
-        ("fit", True, "captures/walk holds what there is; go on with the same command and --resume"),
-        ("fit", False, "interrupted; nothing is kept: the fit had not begun"),
-        ("evaluate", True, "interrupted"),
-        ("simulate", True, "interrupted"),
+        pytest.param("fit walk", "mocap2ctrl fit walk", GO_ON, id="begun"),
+        pytest.param("fit walk --resume", "mocap2ctrl fit walk", GO_ON, id="resumed"),
+        pytest.param(
+            "fit walk --overwrite", "mocap2ctrl fit walk --overwrite", f"{GO_ON} in place of --overwrite", id="anew"
+        ),
+        pytest.param("fit walk --overwrite", "mocap2ctrl fit walk", NOT_BEGUN, id="another's"),
+        pytest.param("fit walk", None, NOT_BEGUN, id="not begun"),
+        pytest.param("evaluate walk", "mocap2ctrl fit walk", "interrupted", id="evaluate"),
+        pytest.param("simulate walk", "mocap2ctrl fit walk", "interrupted", id="simulate"),
     ],
 )
 def test_ctrl_c_promises_a_resume_only_where_there_is_one(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, begun: bool, told: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: str, there: str | None, told: str
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -77,13 +87,27 @@ def test_ctrl_c_promises_a_resume_only_where_there_is_one(
     monkeypatch.setattr(api, "load", interrupt)
     monkeypatch.setattr(api, "fit", interrupt)
     monkeypatch.chdir(tmp_path)
-    if begun:
-        (tmp_path / "captures" / "walk").mkdir(parents=True)
-        (tmp_path / "captures" / "walk" / "config.toml").touch()
-    ran = run(command, "walk")
+    folder = tmp_path / "captures" / "walk"
+    folder.mkdir(parents=True)
+    if there is not None:
+        (folder / "config.toml").write_text(f'[run]\ncommand = "{there}"\n', "utf-8")
+    ran = run(*arguments.split())
     assert ran.code == 130
     assert ran.err.strip().endswith(told)
     assert ("--resume" in ran.err) == ("--resume" in told)
+
+
+def test_ctrl_c_while_modules_load_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a module is in `sys.modules` then, and cannot be imported again."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        monkeypatch.setitem(sys.modules, "mocap2ctrl.api", ModuleType("mocap2ctrl.api"))
+        raise ImportError("half of it") from KeyboardInterrupt()
+
+    monkeypatch.setattr(api, "fit", interrupt)
+    ran = run("fit", "walk")
+    assert ran.code == 130
+    assert ran.err.strip().endswith(NOT_BEGUN)
 
 
 def test_ctrl_c_says_what_learning_has_kept(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

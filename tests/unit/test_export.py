@@ -451,7 +451,13 @@ class TestConvert:
         done = convert(npz, tmp_path / "part.csv", time_range=(2.0, 2.5), fps=60.0)
         assert (done.clip.start_s, len(done.clip), done.clip.loop) == (2.0, 31, False)
         assert done.clip.root_position[0, 0] == pytest.approx(0.45)
+        assert done.warnings == ()
         assert (tmp_path / "part.csv").read_text().splitlines()[1].startswith("0,2.000000000,0.4500000,")
+
+    def test_a_part_that_goes_on_after_the_end_is_told_to_be_shorter(self, npz: Path, tmp_path: Path) -> None:
+        done = convert(npz, tmp_path / "end.csv", time_range=(3.0, 9.0))
+        assert len(done.clip) == 16
+        assert done.warnings == ("time range 3 to 9 s goes on after the input's end at 3.50 s",)
 
     def test_mirrored_scaled_and_repeated(self, npz: Path, character: Character, tmp_path: Path) -> None:
         done = convert(npz, [tmp_path / "x.bvh", tmp_path / "x.npz"], mirror=True, height_m=1.4, cycles=3)

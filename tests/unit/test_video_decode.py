@@ -62,7 +62,7 @@ def test_a_range_starts_and_ends_where_it_says(clip: Path) -> None:
 def test_a_range_that_goes_on_after_the_end_is_used_as_far_as_the_video_goes(clip: Path) -> None:
     footage = read_footage(clip, time_range=(0.9, 7.0))
     assert numbers(footage.images) == [36, 37, 38, 39]
-    assert footage.warnings == ("time range 0.9 to 7 s: all there is to 1.00 s is used, where the input ends",)
+    assert footage.warnings == ("time range 0.9 to 7 s goes on after the input's end at 1.00 s",)
 
 
 def test_frames_that_are_not_evenly_spaced_are_resampled_by_their_time_stamps(tmp_path: Path) -> None:

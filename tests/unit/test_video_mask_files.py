@@ -172,7 +172,7 @@ class TestFromMasks:
         assert found.warnings == ()
         longer = from_masks(tmp_path / "m.npz", fps=60.0, time_range=(0.05, 2.0))
         np.testing.assert_array_equal(longer.masks, masks(8)[3:])
-        assert longer.warnings == ("time range 0.05 to 2 s: all there is to 0.13 s is used, where the input ends",)
+        assert longer.warnings == ("time range 0.05 to 2 s goes on after the input's end at 0.13 s",)
         with pytest.raises(VideoError, match="can only be reduced"):
             from_masks(tmp_path / "m.npz", fps=120.0)
         with pytest.raises(VideoError, match="time range"):
