@@ -14,7 +14,7 @@ from tiny_video import walk_prior
 
 from mocap2ctrl.character import Character, load_character
 from mocap2ctrl.character.kinematics import evaluation_points, lowest_points, segment_frames
-from mocap2ctrl.character.shape import body_shape, capsule_ends, seen_body, thickness
+from mocap2ctrl.character.shape import body_shape, capsule_ends, seen_body
 from mocap2ctrl.geometry import rotations
 from mocap2ctrl.geometry.rasteriser import rasterise
 from mocap2ctrl.prior import PosePrior, load_prior
@@ -239,14 +239,15 @@ def test_frozen_frames_stay(evidence: Evidence, walk: MotionClip):
 
 @pytest.mark.parametrize("build", [1.0, 1.25])
 def test_the_body_is_found(character: Character, prior: PosePrior, walk: MotionClip, build: float):
-    """Clothes to within 3.5 mm, legs to within 2 %, and a stout trunk to within a centimetre: its build is believed last."""
+    """Girth and legs at the sharpness that tracks end with; a stout trunk, whose build is believed last, by softer outlines."""
     person = reshaped(character, np.array([1.0, 1.05, 1.0, 1.0, build]))
     higher = np.array([0, 0, person.standing_height_m - character.standing_height_m])
     lifted = replace(walk, root_position=walk.root_position + higher)
     evidence = evidence_of(seen(person, lifted, side_camera(walk), girth=1.2), character, prior)
-    fit = descend(evidence, poses(walk), STANDARD, (*FINE, Level(MIDDLE, 1, 8)), fit_body=True)
-    assert thickness(character, 1.0 + fit.body[GIRTH] - 1.2) == pytest.approx(0.0, abs=0.0035)
+    fit = descend(evidence, poses(walk), STANDARD, FINE, fit_body=True)
+    assert fit.body[GIRTH] == pytest.approx(1.2, abs=0.04)
     assert fit.body[1] == pytest.approx(1.05, abs=0.02)
+    fit = descend(evidence, fit.path, fit.body, (Level(MIDDLE, 1, 8),), fit_body=True)
     assert body_shape(reshaped(character, fit.body)).trunk == pytest.approx(body_shape(person).trunk, abs=0.011)
     assert abs(fit.body[BUILD] - build) < 0.09
 
