@@ -165,7 +165,7 @@ def fit(
         overwrite: replace a capture in `output`, which is deleted once the new input has been accepted.
         command: what the user typed, for the provenance.
         on_progress, on_input: told how the fit goes, and what was understood of the input.
-        on_preparation: told what is being done with a video before the fit, and the share of it that is done.
+        on_preparation: told what is being done before the fit, and the share of it that is done.
 
     Raises:
         Mocap2CtrlError: input, settings or folder cannot be used; says why.
@@ -223,6 +223,7 @@ def fit(
     # Before the long work: a cluster that cannot be used is told at once.
     with open_crew(workers, scheduler) if crew is None else nullcontext(crew) as evaluating:
         capture, loaded = begin(job, options, on_input, on_preparation)
+        on_preparation("compiling and starting workers", 0.0)
         outcome = fit_capture(capture, evaluating, resume, on_progress)
     core = cpu_seconds() - cpu + outcome.remote_s
     outcome = replace(outcome, wall_s=time.perf_counter() - begun, core_s=core)  # masks and track included
@@ -304,7 +305,6 @@ def _begin_video(
     job.make_room()
     on_input(loaded)
     capture = video_capture(job, priors, loaded, lambda share, what: on_preparation(f"tracking: {what}", share))
-    on_preparation("compiling and starting workers", 0.0)
     return capture, loaded
 
 

@@ -79,8 +79,8 @@ def reversed_range(where: str, start_s: float, end_s: float) -> str:
     return f"{where}: time range {start_s:g} to {end_s:g} s; the first number must be less than the second"
 
 
-def past_the_end(start_s: float, end_s: float, until_s: float, frame_s: float) -> tuple[str, ...]:
-    """What a user is told whose part goes on for more than a frame after the input ends; nothing if it does not."""
-    if end_s <= until_s + frame_s:
+def past_the_end(time_range: tuple[float, float] | None, until_s: float, frame_s: float) -> tuple[str, ...]:
+    """What a user is told whose part, if one was given, goes on for more than a frame after the input ends; else nothing."""
+    if time_range is None or time_range[1] <= until_s + frame_s:
         return ()
-    return (f"time range {start_s:g} to {end_s:g} s goes on after the input's end at {until_s:.2f} s",)
+    return (f"time range {time_range[0]:g} to {time_range[1]:g} s goes on after the input's end at {until_s:.2f} s",)

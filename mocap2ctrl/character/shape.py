@@ -62,11 +62,11 @@ def body_shape(character: Character) -> BodyShape:
     wide: list[bool] = []
     capsules: list[Capsule] = []
     for index, segment in enumerate(character.segments):
-        own, filled, joined = _relaxed(segment), *_flesh(character, index)
-        here = [*own, *filled, *joined]
-        capsules += here
-        owner += [index] * len(here)
-        wide += [segment.name in TRUNK] * len([*own, *filled]) + [False] * len(joined)
+        waist, joints = _flesh(character, index)
+        for here, grows in (([*_relaxed(segment), *waist], segment.name in TRUNK), (joints, False)):
+            capsules += here
+            owner += [index] * len(here)
+            wide += [grows] * len(here)
     local = np.array([[capsule.start, capsule.end] for capsule in capsules])
     radii = np.array([capsule.radius for capsule in capsules])
     clothed = np.array([not character.segments[index].name.endswith(BARE) for index in owner])
@@ -131,16 +131,16 @@ def _flesh(character: Character, index: int) -> tuple[list[Capsule], list[Capsul
     """Capsules that close the waist, and those that join shoulders and hips to the trunk."""
     part = character.segments[index]
     waist: list[Capsule] = []
-    joined: list[Capsule] = []
+    joints: list[Capsule] = []
     if part.name.startswith(SIDES):
-        return waist, joined
+        return waist, joints
     for child in (s for s in character.segments if s.parent == index):
         if child.name.startswith(SIDES):
             root = child.offset * np.array([1.0, 0.35, 0.9])
-            joined.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
+            joints.append(Capsule(root, child.offset, 1.12 * child.capsules[0].radius))
         elif child.group == part.group or part.parent < 0:
             near = (part.capsules[0], child.capsules[0])
             half = 0.5 * (abs(near[0].start[1]) + abs(near[1].start[1])) * np.array([0.0, 1.0, 0.0])
             radius = 0.94 * min(capsule.radius for capsule in near)
             waist.append(Capsule(child.offset - half, child.offset + half, radius))
-    return waist, joined
+    return waist, joints

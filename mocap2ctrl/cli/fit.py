@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -222,10 +221,14 @@ def kept(options: argparse.Namespace) -> str:
 
 def _begun_by(command: str, folder: Path) -> bool:
     """Whether a folder holds the fit of a command, and not what was there before."""
+    from mocap2ctrl.errors import Mocap2CtrlError
+    from mocap2ctrl.fit.capture import load_settings
+
     try:
-        return bool(tomllib.loads((folder / "config.toml").read_text("utf-8"))["run"]["command"] == command)
-    except (OSError, ValueError, KeyError, TypeError):
+        run, _ = load_settings(folder)
+    except Mocap2CtrlError:
         return False
+    return bool(run.get("command") == command)
 
 
 def _go_on(options: argparse.Namespace) -> str:

@@ -71,15 +71,14 @@ class FitDisplay(_Display):
         told: warnings of the input, which were shown with it.
     """
 
-    told: tuple[str, ...] = ()
-
     def __init__(self) -> None:
         super().__init__("fit", TimeRemainingColumn(compact=True), TextColumn("left"))
+        self.told: tuple[str, ...] = ()
         self._task: TaskID | None = None
         self._step, self._known, self._told_s = "", False, 0.0
 
     def preparation(self, what: str, share: float) -> None:
-        """Shows what is being done with a video before the fit."""
+        """Shows what is being done before the fit."""
         if self._task is None:
             self._task = self._bar.add_task(what, total=1.0)
         step, now = what.partition(":")[0], time.monotonic()
@@ -117,9 +116,6 @@ class FitDisplay(_Display):
         near = [f"{sum(errors) / len(errors):.1f} cm from the file's joints"] if errors else []
         self._console.print(f"  {'; '.join([*near, *filter(None, [str(loaded.feet)])])}", highlight=False)
         self._warn(loaded.warnings)
-        if self._bar.disable:
-            self._console.print("compiling and starting workers …", highlight=False)
-        self._task = self._bar.add_task("compiling and starting workers …", total=1.0)
 
     def _warn(self, warnings: tuple[str, ...]) -> None:
         """Tells what is doubtful of the input before the long work."""

@@ -87,8 +87,7 @@ def convert(
         clip, kind, warnings = loaded.clip, loaded.kind, loaded.warnings
     else:
         clip, character, kind = read
-        end_s = float(clip.times_s[-1])
-        warnings = () if time_range is None else past_the_end(*time_range, end_s, 1.0 / clip.fps)
+        warnings = past_the_end(time_range, clip.times_s[-1], 1.0 / clip.fps)
         clip = clip if time_range is None else _part(clip, time_range)
         clip, character = _scaled(clips.repeat(clip, cycles), character, height_m)
     clip = clips.mirror(clip, character) if mirror else clip

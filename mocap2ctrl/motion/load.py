@@ -188,8 +188,7 @@ def _prepared(
 ) -> tuple[SourceMotion, tuple[str, ...]]:
     """The frames to use, and warnings: the time range, or all but a calibration pose in front."""
     start, stop = (0, len(source)) if time_range is None else _frame_range(source, time_range, path)
-    end_s = source.start_s + (len(source) - 1) / source.fps
-    told = () if time_range is None else past_the_end(*time_range, end_s, 1.0 / source.fps)
+    told = past_the_end(time_range, source.end_s, 1.0 / source.fps)
     pose = calibration_frames(source, joints) if start == 0 else 0
     if pose:
         what = "the first frame is" if pose == 1 else f"the first {pose} frames are"
@@ -202,15 +201,15 @@ def _prepared(
 
 def _frame_range(source: SourceMotion, time_range: tuple[float, float], path: str) -> tuple[int, int]:
     start_s, end_s = time_range
-    first, length = source.start_s, (len(source) - 1) / source.fps
+    first, last = source.start_s, source.end_s
     if end_s <= start_s:
         raise MotionFileError(reversed_range(path, start_s, end_s))
-    if not 0.0 <= start_s < first + length or end_s <= first:
+    if not 0.0 <= start_s < last or end_s <= first:
         raise MotionFileError(
-            f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {first + length:g} s"
+            f"{path}: time range {start_s:g} to {end_s:g} s; the file runs from {first:g} to {last:g} s"
         )
     start = max(start_s - first, 0.0)
-    return round(start * source.fps), round(min(end_s - first, length) * source.fps) + 1
+    return round(start * source.fps), round((min(end_s, last) - first) * source.fps) + 1
 
 
 def _leg(character: Character) -> float:

@@ -63,6 +63,11 @@ class SourceMotion:
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def end_s(self) -> float:
+        """Time of the last frame, seconds."""
+        return self.start_s + (len(self) - 1) / self.fps
+
     def cut(self, start: int, stop: int | None = None) -> SourceMotion:
         """Frames `start` up to, not including, `stop`."""
         part = slice(start, stop)

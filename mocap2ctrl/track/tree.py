@@ -177,7 +177,8 @@ def wrench_map(row, columns, frames, tree, body, segment):  # type: ignore[no-un
     """How forces on a segment pull at the coordinates and at the body's factors.
 
     A force f at a world point p of the segment is the 8 numbers (f, p x f, p . f, r), where r is what it would do to the
-    radius there; its pull at every coordinate is linear in them, so forces of one segment can be summed before they are mapped.
+    radius there; its pull at every coordinate is linear in them, so forces of one segment (on radii: of one capsule) can be
+    summed before they are mapped.
 
     Args:
         row: (8, D + G) the map's columns that are not zero, written.

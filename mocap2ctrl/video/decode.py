@@ -110,7 +110,6 @@ def read_footage(
     slower = _checked_slowmo(slowmo, info)
     rate = _checked_rate(fps, info, slower)
     start_s, end_s = _checked_range(time_range, info)
-    told = () if time_range is None else past_the_end(*time_range, info.duration_s, 1.0 / info.fps)
     count = max(1, math.ceil((end_s - start_s) / slower * rate - 1e-6))
     if MEMORY_PIXELS / count < LEAST_PIXELS:
         raise VideoError(
@@ -134,7 +133,11 @@ def read_footage(
         source_fps=info.fps * slower,
         slowmo=slower,
         notes=(*_slowmo_note(slowmo, slower, info), *_file_notes(info)),
-        warnings=(*told, *_cut_off(info, to_end=to_end), *_damage(lost, times, part)),
+        warnings=(
+            *past_the_end(time_range, info.duration_s, 1.0 / info.fps),
+            *_cut_off(info, to_end=to_end),
+            *_damage(lost, times, part),
+        ),
     )
 
 

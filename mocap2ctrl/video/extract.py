@@ -271,7 +271,7 @@ def from_masks(
             f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",
             *person.notes,
         ),
-        warnings=() if time_range is None else past_the_end(*time_range, len(file.masks) / file.fps, 1.0 / file.fps),
+        warnings=past_the_end(time_range, len(file.masks) / file.fps, 1.0 / file.fps),
         provenance={"kind": "masks", "method": "masks"},
     )
     return _within_borders(result, person.apart, str(spec))

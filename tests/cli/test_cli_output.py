@@ -12,7 +12,10 @@ import pytest
 from conftest import Run
 
 from mocap2ctrl import api
+from mocap2ctrl.character.model import load_character
 from mocap2ctrl.cli import learn
+from mocap2ctrl.fit.capture import save_begun
+from mocap2ctrl.fit.config import budget
 
 COMMAND = [sys.executable, "-m", "mocap2ctrl", "evaluate", "nowhere", "--json"]
 BUFFERED = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -90,7 +93,7 @@ def test_ctrl_c_promises_a_resume_only_where_there_is_one(
     folder = tmp_path / "captures" / "walk"
     folder.mkdir(parents=True)
     if there is not None:
-        (folder / "config.toml").write_text(f'[run]\ncommand = "{there}"\n', "utf-8")
+        save_begun(folder, load_character(), budget("tiny"), {"command": there})
     ran = run(*arguments.split())
     assert ran.code == 130
     assert ran.err.strip().endswith(told)
