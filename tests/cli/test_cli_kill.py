@@ -13,6 +13,7 @@ import pytest
 
 from mocap2ctrl.cli.main import main
 from mocap2ctrl.fit import config
+from mocap2ctrl.fit.capture import holds_capture
 from mocap2ctrl.fit.problem import Spreads
 
 PATIENCE_S = 100.0
@@ -91,7 +92,7 @@ def test_the_main_process_killed_at_random_points(tmp_path: Path, walk_bvh: Path
     folder, draw = tmp_path / "walk", random.Random(7)
     size = (whole / JOURNAL).stat().st_size
     for number, share in enumerate(sorted((0.0, draw.uniform(0.1, 0.9), draw.uniform(0.1, 0.9)))):
-        options = ("--resume",) if (folder / "config.toml").exists() else ()
+        options = ("--resume",) if holds_capture(folder) else ()
         process = started(folder, walk_bvh, 1 + number % 2, *options)
         kill_when(process, folder / JOURNAL, share * size, draw.uniform(0.0, 0.05))
         assert (folder / JOURNAL).stat().st_size >= 0.9 * share * size, "more than a generation was lost"

@@ -10,6 +10,7 @@ import re
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,17 +66,28 @@ def survive(parse: Parse, seeds: Sequence[bytes], count: int, seed: int = 1) -> 
             ) from error
         times.append((time.process_time() - begun, number, data))
     slowest = sorted(times, reverse=True)[:5]
-    assert slowest[0][0] < SLOWEST_S, (slowest[0][:2], slowest[0][2][:500])
+    for taken, number, data in slowest:
+        assert taken < SLOWEST_S or cpu_seconds(parse, data) < SLOWEST_S, (taken, number, data[:500])
     return Tally(count - refused, refused, slowest[0][0], tuple(data for _, _, data in slowest))
+
+
+def cpu_seconds(parse: Parse, data: bytes) -> float:
+    """Processor time of parsing, the least of three tries: into one may fall the collection of what other tests have left."""
+    tries = []
+    for _ in range(3):
+        begun = time.process_time()
+        with suppress(MotionFileError):
+            parse(data, "f.file")
+        tries.append(time.process_time() - begun)
+    return min(tries)
 
 
 def peak_bytes(parse: Parse, data: bytes) -> int:
     """The most memory that parsing takes at once."""
     tracemalloc.start()
     try:
-        parse(data, "f.file")
-    except MotionFileError:
-        pass
+        with suppress(MotionFileError):
+            parse(data, "f.file")
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
