@@ -46,6 +46,11 @@ class Replay:
     environment: Environment = LEVEL
     pushes: tuple[Push, ...] = ()
 
+    def states_entered(self, seconds: float) -> int:
+        """How many states were entered so far, the first among them; those of a cycle as often as they came."""
+        frames = round(seconds * self.clip.fps) + 1
+        return 1 + int(np.count_nonzero(np.diff(self.state[:frames])))
+
     @property
     def frame_torques(self) -> Array:
         """(T, J) the torque of largest magnitude in each frame's steps, N m."""

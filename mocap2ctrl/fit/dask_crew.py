@@ -46,7 +46,7 @@ class DaskCluster(Crew):
             "worker that joined late has no mocap2ctrl; go on with --resume"
         )
         self._client, self._address = client, address
-        self._executor: Executor = client.get_executor(pure=False)
+        self._executor = _executor(client)
         self._seen_s = time.monotonic()
 
     def executor(self) -> Executor:
@@ -66,6 +66,33 @@ class DaskCluster(Crew):
             return self._client.status == "running" and bool(_within(CONNECT_S, self._client.scheduler_info)["workers"])
         except OSError:  # nobody answers
             return False
+
+
+def _executor(client: Client) -> Executor:
+    """The client's own, but that a result stays one if its worker dies while it is told; that one raises a `TypeError` then."""
+    from distributed.cfexecutor import ClientExecutor
+
+    class Results(ClientExecutor):  # type: ignore[misc]
+        def _wrap_future(self, future: Any) -> Future[Any]:
+            told: Future[Any] = Future()
+            told.add_done_callback(lambda _: future.cancel() if told.cancelled() else None)
+
+            async def tell() -> None:
+                found = await future._result(raiseit=False)
+                if isinstance(found, CancelledError | asyncio.CancelledError):
+                    told.cancel()
+                    told.set_running_or_notify_cancel()  # without this, those that wait are not told
+                elif not told.set_running_or_notify_cancel():
+                    return
+                elif isinstance(found, tuple):  # type, error and traceback
+                    told.set_exception(found[1].with_traceback(found[2]))
+                else:
+                    told.set_result(found)
+
+            self._client.loop.add_callback(tell)
+            return told
+
+    return Results(client, pure=False)
 
 
 @contextmanager

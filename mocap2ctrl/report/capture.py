@@ -112,7 +112,7 @@ def report_data(
             **_accuracy(evaluation, from_video=capture.silhouettes is not None),
             "fell": evaluation.fell,
             "states": len(controller.states),
-            "states_per_second": len(controller.states) / duration,
+            "states_per_second": run.states_entered(duration) / duration,
             "seed": capture.config.seed,
             **numbers,
         },

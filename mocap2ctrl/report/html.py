@@ -46,7 +46,7 @@ NUMBERS: dict[str, Headline] = {
     "in_mujoco": Headline("in MuJoCo", "", "{}", "the same controller in the other engine"),
     "in_bullet": Headline("in Bullet", "", "{}", "the same controller in the other engine"),
     "states": Headline("states"),
-    "states_per_second": Headline("states a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
+    "states_per_second": Headline("states entered a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
     "evaluations": Headline("evaluations", "", "{:,}"),
     "wall_s": Headline("time", "s", "{:,.0f}"),
     "core_s": Headline("processor time", "core s", "{:,.0f}"),

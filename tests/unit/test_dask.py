@@ -121,6 +121,24 @@ def test_workers_killed_at_work_are_replaced_by_those_that_join_late(
     assert [worker.poll() for worker in first] == [-signal.SIGKILL] * len(first)
 
 
+def test_a_result_is_one_also_if_its_worker_dies_while_it_is_told(cluster: Cluster) -> None:
+    """The client's own executor takes it for an error, and fails to raise it."""
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        executor = dask_crew._executor(client)
+        gather = client._gather
+
+        async def late(futures: list[distributed.Future]) -> object:
+            found = await gather(futures)
+            for future in futures:
+                future._state.lose()
+            return found
+
+        client._gather = late
+        assert executor.submit(len, "four").result(timeout=30.0) == 4
+        with pytest.raises(TypeError, match="int"):
+            executor.submit(len, 4).result(timeout=30.0)
+
+
 def die(*arguments: object) -> None:
     """A task that no worker survives."""
     os.kill(os.getpid(), signal.SIGKILL)

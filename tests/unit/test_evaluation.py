@@ -273,3 +273,11 @@ def test_frame_torques_keep_the_largest_of_each_frame_with_its_sign(character: C
     frames = replace(replay, clip=clip, torques=torques[:6], steps_per_frame=2).frame_torques
     assert frames.shape == (4, joints)
     np.testing.assert_array_equal(frames[:, 0], [-5, 2, 7, 0])
+
+
+def test_states_are_counted_as_often_as_they_are_entered_until_the_clip_ends(character: Character) -> None:
+    replay = replay_of(character, standing_clip(character, 0.05))
+    cycle = replace(replay, state=np.array([0, 0, 1, 2, 1, 2, 2]))
+    assert cycle.states_entered(0.05) == 5
+    assert cycle.states_entered(2.0 / FPS) == 2
+    assert replay.states_entered(0.05) == 1

@@ -100,7 +100,7 @@ def fitted(
 def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> Iterator[Row]:
     """The rows of one fit."""
     grown, result = fitted(case, config, options)
-    controller = result.capture.finished_controller()
+    seconds = result.capture.reference.duration_s
     evaluation, outcome, torques = result.evaluation, result.outcome, np.abs(result.replay.torques)
     hips = [i for i, n in enumerate(result.capture.character.hinge_names) if "thigh" in n]
     knees = [i for i, n in enumerate(result.capture.character.hinge_names) if "shank" in n]
@@ -111,7 +111,7 @@ def fit_rows(case: Case, config: api.FitConfig, options: argparse.Namespace) -> 
         "joint error": (evaluation.joint_error_cm, "cm"),
         "root-aligned error": (evaluation.root_aligned_error_cm, "cm"),
         FALLS: (float(evaluation.fell), ""),
-        "states a second": (len(controller.states) / result.capture.reference.duration_s, "1/s"),
+        "states a second": (result.replay.states_entered(seconds) / seconds, "1/s"),
         "core time": (outcome.core_s / 60.0, "min"),
         "the paper, same kind of motion": (case.paper_cm, "cm"),
         "wall time": (outcome.wall_s / 60.0, "min"),

@@ -164,7 +164,7 @@ def measured(
         "track: overlap": (found.track_silhouette_iou, "IoU"),
         "from the track": (found.track_error_cm, "cm"),
         FALLS: (float(found.fell), ""),
-        "states a second": (len(result.capture.finished_controller().states) / seconds, ""),
+        "states a second": (result.replay.states_entered(seconds) / seconds, ""),
         "core time": (total, "min"),
         "silhouettes and track: core time": (track, "min"),
         "controller: core time": (total - track, "min"),
