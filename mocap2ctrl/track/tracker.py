@@ -43,6 +43,9 @@ OUTLINE_LOST = 0.05
 AT_REST = (Level(MIDDLE, 2, 12),)
 """Moves are judged here; a track that is not at rest is improved by any of them."""
 
+HELD_BUILD = 1e-3
+"""Standard deviation of a build that is not fitted yet: among poses that are wrong it makes up for them, and keeps them so."""
+
 KEPT_BYTES = 30 * 2**20
 """Just below the largest block that glibc's thresholds follow, 32 MB."""
 
@@ -231,6 +234,7 @@ class _Search:
         tell: TellProgress,
     ) -> None:
         self._evidence, self._silhouettes, self._character, self._prior = evidence, silhouettes, character, prior
+        self._with_build_held = replace(evidence, weights=replace(evidence.weights, build=HELD_BUILD))
         self._config, self._saved, self._executor, self._tell = config, saved, executor, tell
         self._sides = evidence.sides
         points = character.evaluation_points
@@ -290,9 +294,10 @@ class _Search:
         return Followed([fit.path for fit in kept], [0.0] * len(kept))
 
     def finish(self, paths: Sequence[Path]) -> list[Fitted]:
-        """Hypotheses descended to the bottom, together with the body's proportions."""
+        """Hypotheses descended to the bottom, together with the body's proportions but its build."""
         self._tell(0.7, "proportions")
-        fits = self._executor.map(lambda path: descend(self._evidence, path, self._body, FINE, fit_body=True), paths)
+        evidence = self._with_build_held
+        fits = self._executor.map(lambda path: descend(evidence, path, self._body, FINE, fit_body=True), paths)
         return list(fits)
 
     def improve(self, forward: Sequence[Fitted], backward: Sequence[Fitted], seed: int) -> Fitted:
@@ -310,8 +315,10 @@ class _Search:
             best = self._shaken(best, others, (seed, turn), begun + 0.09 / turns, 0.08 / turns)
             if best.energy > before - LEAST_GAIN:
                 break
-        last = descend(self._evidence, best.path, best.body, FINE[1:], fit_body=True)
-        return self._found(min([last, first], key=lambda fit: fit.energy))
+        last = descend(self._with_build_held, best.path, best.body, FINE[1:], fit_body=True)
+        best = min([last, first], key=lambda fit: fit.energy)
+        free = descend(self._evidence, best.path, best.body, FINE[2:], fit_body=True)
+        return self._found(min([free, best], key=lambda fit: fit.energy))
 
     def _bridged(self, fit: Fitted, forward: Sequence[Fitted], backward: Sequence[Fitted]) -> Fitted:
         """The best way from a hypothesis from the first frame to one from the last; `fit` if that is better."""
