@@ -28,6 +28,12 @@ CLOTH, HIGH, UPRIGHT, ABOVE, BELOW = 0.55, 0.35, 1.2, 0.2, 0.35
 them, if its middle is HIGH above the feet, in heights, or it is UPRIGHT times as tall as it is wide."""
 REPAIR = 0.05
 """How far the person's outline may be from those of the frames before and after, in heights."""
+LIFTED, LEAST_LIMB, MOST_LIMB = 0.12, 0.01, 0.25
+"""A limb that one neighbouring frame shows is given back if it is so high above the feet, or so tall, in heights, since what lies
+flat on the ground may be a shadow; and if it has such a share of the person's area."""
+IN_A_ROW, STAINED = 3, 0.2
+"""Frames in a row to which a limb is given back, and the share of all frames in which a pixel that differs is nobody's: what stays
+apart for longer is a stain of the background."""
 HOLE_SHARE = 0.0002
 """Holes smaller than this share of the picture are filled."""
 COARSE, COARSE_LEVELS, COARSE_MARGIN = 4, 7.0, 4
@@ -202,13 +208,15 @@ def bridged(masks: Masks) -> Masks:
 def restored(person: Masks, found: Masks) -> Masks:
     """A person's masks (T, H, W) with the pieces of all that was found that the frames before and after show as the person's.
 
-    Black shorts before a black hedge cut the legs off in one frame and not in its neighbours.
+    Black shorts before a black hedge cut the legs off in one frame and not in its neighbours. The leg that a runner lifts behind
+    them, blurred, may be cut off in several in a row: then one neighbour is enough, moved on as the person has.
     """
     result = person.copy()
     rows = np.count_nonzero(np.any(person, axis=2), axis=1)
     if not rows.any():
         return result
-    reach = max(1, round(REPAIR * float(np.median(rows[rows > 0]))))
+    height = float(np.median(rows[rows > 0]))
+    reach = max(1, round(REPAIR * height))
     for t in range(1, len(person) - 1):
         left = found[t] & ~person[t]
         if not left.any() or not (rows[t] and rows[t - 1] and rows[t + 1]):
@@ -219,7 +227,40 @@ def restored(person: Masks, found: Masks) -> Masks:
         own = labels[left[box]]
         kept = np.bincount(own, weights=near[left[box]]) > 0.5 * np.bincount(own)
         result[t][left] |= kept[own]
+    given, stain = np.zeros(len(result), int), np.mean(found & ~person, axis=0) > STAINED
+    for order in (range(1, len(result)), range(len(result) - 2, -1, -1)):
+        for t in order:
+            before = t - order.step
+            left = found[t] & ~(result[t] | stain)
+            if given[before] < IN_A_ROW and rows[t] and rows[before] and left.any():
+                limbs = _lifted_limbs(result[t], result[before], left, height)
+                if limbs.any():
+                    result[t] |= limbs
+                    given[t] = given[before] + 1
     return result
+
+
+def _lifted_limbs(person: Masks, before: Masks, left: Masks, height: float) -> Masks:
+    """Of what is left in a frame (H, W), limbs above the ground that the frame before shows, moved on as the person has."""
+    (box, down, across), (_, down_before, across_before) = _upper_half(person), _upper_half(before)
+    move = np.array([[1.0, 0.0, across - across_before], [0.0, 1.0, down - down_before]])
+    moved = cv2.warpAffine(before.astype(np.uint8), move, person.shape[::-1], flags=cv2.INTER_NEAREST) > 0
+    near = within(moved, max(1, round(REPAIR * height)))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(left.astype(np.uint8))
+    area, tall = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_HEIGHT]
+    limbs = np.bincount(labels.ravel(), weights=near.ravel(), minlength=count) > 0.5 * area
+    limbs &= (stats[:, cv2.CC_STAT_TOP] + tall < box.stop - LIFTED * height) | (tall > LIFTED * height)
+    limbs &= (area >= LEAST_LIMB * np.count_nonzero(person)) & (area <= MOST_LIMB * np.count_nonzero(person))
+    limbs[0] = False
+    return np.asarray(limbs[labels])
+
+
+def _upper_half(person: Masks) -> tuple[slice, float, float]:
+    """The rows of a mask, and the middle of its upper half: trunk and head."""
+    rows, _ = box_of(person, 0)
+    half = person[rows.start : (rows.start + rows.stop + 1) // 2]
+    down, across = np.nonzero(half)
+    return rows, rows.start + float(down.mean()), float(across.mean())
 
 
 def within(mask: Masks, radius: float) -> Masks:

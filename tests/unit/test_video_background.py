@@ -163,6 +163,40 @@ class TestCleaning:
         assert not result[1, :, 130:].any()
         np.testing.assert_array_equal(result[[0, 2]], cut[[0, 2]])
 
+    def test_a_lifted_leg_that_is_cut_off_for_some_frames_is_given_back(self) -> None:
+        """A runner's, before a wall like their trousers; what lies on the ground, or stays where it is, is not theirs."""
+        found = np.zeros((16, 120, 250), bool)
+        for t, at in enumerate(range(60, 220, 10)):
+            found[t, 20:100, at : at + 20] = True
+            found[t, 62:74, at - 30 : at] = True  # the leg, joined to the body
+        person = found.copy()
+        for t, gap in ((4, 8), (5, 12), (6, 8)):
+            cut = slice(50 + 10 * t, 60 + 10 * t)
+            person[t, :, : cut.stop] = False
+            found[t, :, cut.stop - gap : cut.stop] = False
+            found[t, 96:99, cut.start - 20 : cut.start] = True  # a shadow
+        found[:, 2:12, 235:245] = True
+        result = restored(person, found)
+        for t in (4, 5, 6):
+            at = 60 + 10 * t
+            np.testing.assert_array_equal(result[t, 62:74, :at], found[t, 62:74, :at])
+            assert result[t, 62:74, :at].any()
+            assert not result[t, 96:99, : at - 10].any()
+        assert not result[:, :12].any()
+        np.testing.assert_array_equal(result[[*range(4), *range(7, 16)]], person[[*range(4), *range(7, 16)]])
+
+    def test_a_limb_that_stays_cut_off_is_given_back_for_a_while(self) -> None:
+        found = np.zeros((16, 120, 250), bool)
+        for t, at in enumerate(range(60, 220, 10)):
+            found[t, 20:100, at : at + 20] = True
+            found[t, 62:74, at - 30 : at] = True
+        person = found.copy()
+        for t in range(1, 16):
+            person[t, :, : 60 + 10 * t] = False
+            found[t, :, 52 + 10 * t : 60 + 10 * t] = False
+        given = (restored(person, found) & ~person).any(axis=(1, 2))
+        assert given.tolist() == [False, True, True, True, *[False] * 12]
+
 
 class TestSources:
     crossing = (*[None] * 8, *np.linspace(-20, 180, 40))
