@@ -137,7 +137,8 @@ class Job:
             return
         beyond = tuple(was.controller.provenance.get("beyond_growth", was.config.beyond_growth))
         if beyond == self.config.beyond_growth:
-            other = differing(self.folder, self.config, self.run)
+            config = video_config(self.config) if is_video_input(self.source) else self.config
+            other = differing(self.folder, config, self.run)
             why = f" and was another ({other})" if other else "; there is nothing to resume"
             raise CaptureError(f"{self.folder}: its fit has ended{why}. Use --overwrite to fit anew")
         if beyond:

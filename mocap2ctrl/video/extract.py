@@ -15,7 +15,7 @@ from mocap2ctrl.geometry.masks import row_spans
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import held_still
 from mocap2ctrl.video.background import Background, build_background
-from mocap2ctrl.video.border import border_contacts, usable_range
+from mocap2ctrl.video.border import SHORTEST_S, border_contacts, usable_range
 from mocap2ctrl.video.choice import Clip, PersonAt
 from mocap2ctrl.video.cuts import one_scene
 from mocap2ctrl.video.decode import Footage, Image, Progress, default_fps, read_footage
@@ -38,6 +38,8 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
+MANY_EMPTY = 0.2
+"""Share of a user's masks that may be empty without a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +257,7 @@ def from_masks(
     if not masks.any():
         raise VideoError(f"{spec}: no person in the chosen part")
     _require_body(masks, str(spec))
+    empty = _empty_masks(masks, rate, str(spec))
     height, width = masks.shape[1:]
     clip = Clip(str(spec), rate, start_s, (file.source_size[0] / width, file.source_size[1] / height))
     person = users_person(masks, clip, None if file.chosen else person_at)
@@ -271,10 +274,27 @@ def from_masks(
             f"masks: {width}x{height} pixels, {file.fps:.4g} frames a second, taken as they are",
             *person.notes,
         ),
-        warnings=past_the_end(time_range, len(file.masks) / file.fps, 1.0 / file.fps),
+        warnings=(*past_the_end(time_range, len(file.masks) / file.fps, 1.0 / file.fps), *empty),
         provenance={"kind": "masks", "method": "masks"},
     )
     return _within_borders(result, person.apart, str(spec))
+
+
+def _empty_masks(masks: Masks, fps: float, where: str) -> tuple[str, ...]:
+    """A warning where many masks (T, H, W) are empty.
+
+    Raises:
+        VideoError: so many are that too little is left.
+    """
+    count, seen = len(masks), int(np.count_nonzero(masks.any(axis=(1, 2))))
+    if seen < min(SHORTEST_S * fps, 0.5 * count):
+        raise VideoError(
+            f"{where}: the person is in {seen} of {count} masks, for {seen / fps:.2f} s; at least {SHORTEST_S:g} s are needed; "
+            "give masks of more frames"
+        )
+    if count - seen <= MANY_EMPTY * count:
+        return ()
+    return (f"{count - seen} of {count} masks are empty; what the person does there is guessed",)
 
 
 def _require_body(masks: Masks, where: str) -> None:

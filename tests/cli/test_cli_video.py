@@ -118,6 +118,7 @@ def test_a_fit_goes_on_from_its_track(capture: Path, filmed: Filmed, run: Run) -
     assert re.search(r"silhouettes overlap by 0\.\d{3}, the track's by 0\.\d{3}", ran.out)
     assert re.search(r"cm from the track, no fall", ran.out)
     assert re.search(r"\d states, [\d,]+ evaluations", ran.out)
+    run("fit", filmed.masks, "-o", capture, *TINY, "--resume").refused("has ended; there is nothing to resume")
 
 
 def test_a_finished_fit_is_refined_on_its_track(capture: Path, filmed: Filmed, run: Run) -> None:

@@ -158,6 +158,20 @@ def test_what_means_masks(tmp_path: Path) -> None:
 
 
 class TestFromMasks:
+    @pytest.mark.parametrize(
+        ("seen", "refused", "warned"), [(1, True, False), (14, True, False), (20, False, True), (26, False, False)]
+    )
+    def test_masks_that_are_mostly_empty(self, tmp_path: Path, seen: int, refused: bool, warned: bool) -> None:
+        masks = np.zeros((30, 40, 60), bool)
+        masks[:seen, 10:30, 25:33] = True
+        np.savez(tmp_path / "m.npz", walk=masks)
+        spec = f"{tmp_path / 'm.npz'}:walk"
+        if refused:
+            with pytest.raises(VideoError, match=rf"in {seen} of 30 masks, for 0\.\d+ s; at least 0\.5 s"):
+                from_masks(spec, fps=30.0)
+        else:
+            assert any("10 of 30 masks are empty" in told for told in from_masks(spec, fps=30.0).warnings) == warned
+
     def test_they_are_taken_as_they_are(self, tmp_path: Path) -> None:
         save_masks(tmp_path / "m.npz", "a", masks(), 25.0)
         found = from_masks(tmp_path / "m.npz")
