@@ -242,14 +242,14 @@ def restored(person: Masks, found: Masks) -> Masks:
 
 def _lifted_limbs(person: Masks, before: Masks, left: Masks, height: float) -> Masks:
     """Of what is left in a frame (H, W), limbs above the ground that the frame before shows, moved on as the person has."""
-    (box, down, across), (_, down_before, across_before) = _upper_half(person), _upper_half(before)
+    (rows, down, across), (_, down_before, across_before) = _upper_half(person), _upper_half(before)
     move = np.array([[1.0, 0.0, across - across_before], [0.0, 1.0, down - down_before]])
     moved = cv2.warpAffine(before.astype(np.uint8), move, person.shape[::-1], flags=cv2.INTER_NEAREST) > 0
     near = within(moved, max(1, round(REPAIR * height)))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(left.astype(np.uint8))
     area, tall = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_HEIGHT]
     limbs = np.bincount(labels.ravel(), weights=near.ravel(), minlength=count) > 0.5 * area
-    limbs &= (stats[:, cv2.CC_STAT_TOP] + tall < box.stop - LIFTED * height) | (tall > LIFTED * height)
+    limbs &= (stats[:, cv2.CC_STAT_TOP] + tall < rows.stop - LIFTED * height) | (tall > LIFTED * height)
     limbs &= (area >= LEAST_LIMB * np.count_nonzero(person)) & (area <= MOST_LIMB * np.count_nonzero(person))
     limbs[0] = False
     return np.asarray(limbs[labels])
