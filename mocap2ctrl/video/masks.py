@@ -242,25 +242,27 @@ def restored(person: Masks, found: Masks) -> Masks:
 
 def _lifted_limbs(person: Masks, before: Masks, left: Masks, height: float) -> Masks:
     """Of what is left in a frame (H, W), limbs above the ground that the frame before shows, moved on as the person has."""
-    (rows, down, across), (_, down_before, across_before) = _upper_half(person), _upper_half(before)
+    rows, area = box_of(person, 0)[0], np.count_nonzero(person)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(left.astype(np.uint8))
+    tall, own = stats[:, cv2.CC_STAT_HEIGHT], stats[:, cv2.CC_STAT_AREA]
+    limbs = (own >= LEAST_LIMB * area) & (own <= MOST_LIMB * area)
+    limbs &= (stats[:, cv2.CC_STAT_TOP] + tall < rows.stop - LIFTED * height) | (tall > LIFTED * height)
+    limbs[0] = False
+    if not limbs.any():
+        return np.zeros_like(left)
+    (down, across), (down_before, across_before) = _middle(person), _middle(before)
     move = np.array([[1.0, 0.0, across - across_before], [0.0, 1.0, down - down_before]])
     moved = cv2.warpAffine(before.astype(np.uint8), move, person.shape[::-1], flags=cv2.INTER_NEAREST) > 0
     near = within(moved, max(1, round(REPAIR * height)))
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(left.astype(np.uint8))
-    area, tall = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_HEIGHT]
-    limbs = np.bincount(labels.ravel(), weights=near.ravel(), minlength=count) > 0.5 * area
-    limbs &= (stats[:, cv2.CC_STAT_TOP] + tall < rows.stop - LIFTED * height) | (tall > LIFTED * height)
-    limbs &= (area >= LEAST_LIMB * np.count_nonzero(person)) & (area <= MOST_LIMB * np.count_nonzero(person))
-    limbs[0] = False
+    limbs &= np.bincount(labels.ravel(), weights=near.ravel(), minlength=count) > 0.5 * own
     return np.asarray(limbs[labels])
 
 
-def _upper_half(person: Masks) -> tuple[slice, float, float]:
-    """The rows of a mask, and the middle of its upper half: trunk and head."""
+def _middle(person: Masks) -> tuple[float, float]:
+    """Row and column of the middle of a mask's upper half: trunk and head."""
     rows, _ = box_of(person, 0)
-    half = person[rows.start : (rows.start + rows.stop + 1) // 2]
-    down, across = np.nonzero(half)
-    return rows, rows.start + float(down.mean()), float(across.mean())
+    down, across = np.nonzero(person[rows.start : (rows.start + rows.stop + 1) // 2])
+    return rows.start + float(down.mean()), float(across.mean())
 
 
 def within(mask: Masks, radius: float) -> Masks:
