@@ -40,6 +40,7 @@ from mocap2ctrl.fit.inputs import (
     video_priors,
 )
 from mocap2ctrl.fit.run import FitOutcome, FitProgress, cpu_seconds, fit_capture
+from mocap2ctrl.fit.video import video_config
 from mocap2ctrl.motion.load import LoadedMotion, load_motion
 from mocap2ctrl.motion.stated import NOTHING_STATED, Stated
 from mocap2ctrl.prior.pca import PosePrior
@@ -215,7 +216,7 @@ def fit(
         "command": command,
     }
     if seen:
-        run["allow_ground"] = allow_ground
+        config, run["allow_ground"] = video_config(config), allow_ground
     folder = capture_folder(source, output)
     job = Job(source, folder, character, config, run, workers or default_workers(), resume, overwrite)
     job.keep(source, reference, camera, background, keypoints, joint_map, skeleton)

@@ -12,7 +12,7 @@ from mocap2ctrl.errors import CaptureError, ConfigError
 from mocap2ctrl.fit.capture import REPORT, Capture, check_folder, holds_capture, load_capture, prepare_folder
 from mocap2ctrl.fit.config import FitConfig
 from mocap2ctrl.fit.differing import differing
-from mocap2ctrl.fit.video import tracked_capture, video_config
+from mocap2ctrl.fit.video import tracked_capture
 from mocap2ctrl.motion.kinds import KINDS_TEXT, MOTION_SUFFIXES
 from mocap2ctrl.motion.load import LoadedMotion
 from mocap2ctrl.motion.own_npz import is_motion_archive
@@ -106,7 +106,7 @@ class Job:
         source: the input.
         folder: of the capture.
         character: the body.
-        config: settings.
+        config: settings, a video's by `video_config`.
         run: engine, torque scale and what else the capture is to remember.
         workers: processes.
         resume, overwrite: what to do with a capture that is there.
@@ -137,8 +137,7 @@ class Job:
             return
         beyond = tuple(was.controller.provenance.get("beyond_growth", was.config.beyond_growth))
         if beyond == self.config.beyond_growth:
-            config = video_config(self.config) if is_video_input(self.source) else self.config
-            other = differing(self.folder, config, self.run)
+            other = differing(self.folder, self.config, self.run)
             why = f" and was another ({other})" if other else "; there is nothing to resume"
             raise CaptureError(f"{self.folder}: its fit has ended{why}. Use --overwrite to fit anew")
         if beyond:
@@ -257,9 +256,16 @@ def video_capture(
     job: Job, priors: Sequence[PosePrior], loaded: LoadedSilhouettes, on_progress: Callable[[float, str], None]
 ) -> Capture:
     """The capture of a video: tracks the person, or goes on with a track that was begun. The folder is ready."""
-    config, seen = video_config(job.config), loaded.silhouettes
     return tracked_capture(
-        job.folder, seen, job.character, priors, config, job.run, job.workers, job.resume, on_progress
+        job.folder,
+        loaded.silhouettes,
+        job.character,
+        priors,
+        job.config,
+        job.run,
+        job.workers,
+        job.resume,
+        on_progress,
     )
 
 
