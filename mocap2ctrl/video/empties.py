@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import smoothed
+from mocap2ctrl.video.background import largest_of_three, smoothed
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.medians import masked_median
 from mocap2ctrl.video.motion import reduced_images, without_specks
@@ -71,7 +71,7 @@ def holds_somebody(images: Image, bodies: Masks, stretch: tuple[int, int]) -> bo
     if np.count_nonzero(outside) < FEWEST_EMPTY:
         return False
     free, hidden = masked_median(images[outside], bodies[outside])
-    change = np.where(hidden, 0.0, np.abs(smoothed(still) - smoothed(free)).max(axis=-1))
+    change = np.where(hidden, 0.0, largest_of_three(np.abs(smoothed(still) - smoothed(free))))
     gone = without_specks(
         cv2.resize(change, bodies.shape[:0:-1], interpolation=cv2.INTER_AREA) > BLOB_LEVELS, BLOB_SHARE
     )
@@ -83,7 +83,7 @@ def holds_somebody(images: Image, bodies: Masks, stretch: tuple[int, int]) -> bo
 def _still_stretch(small: Image, fps: float) -> int | None:
     """How many of the first frames are empty; None if they are not, or if nobody can tell."""
     anchor = np.median(small[:FEWEST_EMPTY], axis=0).astype(np.int16)
-    blobs = [without_specks(np.abs(frame - anchor).max(axis=-1) > BLOB_LEVELS, BLOB_SHARE) for frame in small]
+    blobs = [without_specks(largest_of_three(np.abs(frame - anchor)) > BLOB_LEVELS, BLOB_SHARE) for frame in small]
     areas = np.array([np.count_nonzero(b) for b in blobs])
     occupied = np.flatnonzero(areas)
     if len(occupied) == 0 or occupied[0] < max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):

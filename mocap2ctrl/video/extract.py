@@ -139,11 +139,12 @@ def _from_footage(
     several = person_at is not None
     scene = empty_scene(footage, bodies, video, plate, method, several=several)
     background = build_background(scene.picture, images, bodies)
-    raw = _first_look(background, scene, images, progress)
+    unseen, clip = _person_before_unseen(scene, images), _clip(footage, where)
+    if unseen is not None and not several:
+        _refuse_people_before_median(footage, bodies, unseen, clip)
+    raw = _first_look(background, scene, unseen, images, progress)
     _require_background(raw, where)
-    clip, with_shadows = _clip(footage, where), scene.method in WITH_SHADOWS
-    if scene.looks is not None and not several:
-        _refuse_people_before_median(footage, bodies, clip)
+    with_shadows = scene.method in WITH_SHADOWS
     person = find_person(raw, clip, person_at)
     exact = refined_masks(
         background, scene, images, restored(person.masks, raw), shadows_in_background=with_shadows, progress=progress
@@ -174,19 +175,25 @@ def _from_footage(
     )
 
 
-def _first_look(background: Background, scene: Scene, images: Image, progress: Progress | None) -> Masks:
+def _person_before_unseen(scene: Scene, images: Image) -> Masks | None:
+    """(T, H, W) pixels with the person's colours where nobody knows what is behind; None if the whole scene is known."""
+    if scene.looks is None:
+        return None
+    return np.stack([scene.hidden & (scene.looks.where_unseen(image) > 0.0) for image in images])
+
+
+def _first_look(
+    background: Background, scene: Scene, unseen: Masks | None, images: Image, progress: Progress | None
+) -> Masks:
     """(T, H, W) all that is foreground."""
     if scene.method == "mog2":
         return mixture_masks(images, progress)
-    unseen = None
-    if scene.looks is not None:
-        unseen = np.stack([scene.hidden & (scene.looks.in_picture(image) > 0.0) for image in images])
     return raw_masks(
         background, images, unseen=unseen, shadows_in_background=scene.method in WITH_SHADOWS, progress=progress
     )
 
 
-def _refuse_people_before_median(footage: Footage, bodies: Masks, clip: Clip) -> None:
+def _refuse_people_before_median(footage: Footage, bodies: Masks, unseen: Masks, clip: Clip) -> None:
     """Refuses several people before the plain median, in which those who stand close to each other are not yet taken for one.
 
     Raises:
@@ -194,7 +201,7 @@ def _refuse_people_before_median(footage: Footage, bodies: Masks, clip: Clip) ->
     """
     picture = empty_scene(footage, bodies, Path(clip.where), None, "median").picture
     raw = raw_masks(build_background(picture, footage.images, bodies), footage.images, shadows_in_background=True)
-    refuse_several(raw, clip)
+    refuse_several(raw | unseen, clip)
 
 
 def _require_background(raw: Masks, where: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import exposure_gain
+from mocap2ctrl.video.background import exposure_gain, largest_of_three
 from mocap2ctrl.video.border import border_contacts, require_one_visit, visits
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.empties import empty_stretch
@@ -54,7 +54,7 @@ def _coarse_masks(small: Image, picture: npt.NDArray[np.float32]) -> Masks:
     """(T, h, w) what differs from the empty scene, exposure undone."""
     result = np.empty(small.shape[:3], bool)
     for mask, image in zip(result, small.astype(np.float32), strict=True):
-        differs = np.abs(image * exposure_gain(image, picture) - picture).max(axis=-1) > LEVELS
+        differs = largest_of_three(np.abs(image * exposure_gain(image, picture) - picture)) > LEVELS
         mask[:] = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)) > 0
     return result
 

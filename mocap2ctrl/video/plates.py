@@ -10,7 +10,7 @@ import numpy as np
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import onto_clip
-from mocap2ctrl.video.background import Floats, exposure_gain, smoothed
+from mocap2ctrl.video.background import Floats, exposure_gain, largest_of_three, smoothed
 from mocap2ctrl.video.decode import Footage, Image
 from mocap2ctrl.video.medians import masked_median
 
@@ -69,7 +69,7 @@ def with_own_pixels(picture: Floats, images: Image, bodies: Masks) -> tuple[Floa
     """
     median, hidden = masked_median(images, bodies, OWN_FRAMES)
     own = picture / exposure_gain(median, picture)
-    same = np.abs(smoothed(median) - smoothed(own)).max(axis=-1) < SAME_LEVELS
+    same = largest_of_three(np.abs(smoothed(median) - smoothed(own))) < SAME_LEVELS
     use = cv2.erode((same & ~hidden).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     agreement = float(np.mean(same[~hidden])) if not hidden.all() else 1.0
     return np.asarray(np.where(use[..., None], median, own), np.float32), agreement

@@ -90,7 +90,7 @@ def refined_masks(
         colour = smoothed(images[t][box])
         own = looks.evidence(colour, background.colour[box]) + PERSON
         if scene.looks is not None:
-            own = np.where(scene.hidden[box], scene.looks.in_picture(images[t])[box], own)
+            own = np.where(scene.hidden[box], scene.looks.where_unseen(images[t])[box], own)
         odds = _log_odds(own, colour, mask[box])
         light = np.asarray(intensity_of(colour) / np.maximum(intensity_of(background.colour[box]), 1.0), np.float32)
         person = with_soles(_decided(odds, mask[box], height, hole), mask[box], light, max(1, round(SOLE * height)))

@@ -11,7 +11,7 @@ import numpy as np
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.backdrop import plain_backdrop
-from mocap2ctrl.video.background import Floats
+from mocap2ctrl.video.background import Floats, largest_of_three
 from mocap2ctrl.video.decode import Footage
 from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody
 from mocap2ctrl.video.medians import enlarged, masked_median
@@ -86,7 +86,7 @@ def empty_scene(
                 f"{video}: no empty frames (nobody leaves or enters through the border); leave the method out, or give "
                 f"--background FILE"
             )
-    return _from_frames_with_somebody(footage, bodies, method, several)
+    return _from_frames_with_somebody(footage, bodies, video, method, several)
 
 
 def check_method(method: str | None) -> None:
@@ -115,7 +115,9 @@ def _from_empty_frames(footage: Footage, bodies: Masks, stretch: tuple[int, int]
     )
 
 
-def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | None, several: bool) -> Scene:
+def _from_frames_with_somebody(
+    footage: Footage, bodies: Masks, video: Path, method: str | None, several: bool
+) -> Scene:
     """The median, a mixture, a backdrop or what moves: by how long the body covers a place, and what is around it."""
     covered = float(np.max(np.mean(bodies, axis=0)))
     why = f"there is neither a clean plate nor an empty frame, and the body covers one place for {100 * covered:.0f} % of the clip"
@@ -131,7 +133,7 @@ def _from_frames_with_somebody(footage: Footage, bodies: Masks, method: str | No
     if several and method is None and covered > STAYING:
         method = "median"
     if method == "motion" or (method is None and covered > STAYING):
-        picture, hidden, looks = scene_behind(footage, bodies)
+        picture, hidden, looks = scene_behind(footage, bodies, video)
         return Scene(
             picture, hidden, "motion", f"background: what is around the moving person, and its colours; {why}", looks
         )
@@ -164,7 +166,7 @@ def _restlessness(picture: Floats, footage: Footage, bodies: Masks) -> float:
     """The share of the scene without bodies that is far from its median, in a usual frame."""
     levels, shares = np.clip(picture, 0, 255).astype(np.uint8), []
     for t in np.unique(np.linspace(0, len(bodies) - 1, PROBED_FRAMES).astype(int)):
-        far = cv2.absdiff(footage.images[t], levels).max(axis=-1) > RESTLESS_LEVELS
+        far = largest_of_three(cv2.absdiff(footage.images[t], levels)) > RESTLESS_LEVELS
         free = ~enlarged(bodies[t], far.shape[::-1])
         shares.append(float(np.mean(far[free])) if free.any() else 0.0)
     return float(np.median(shares))

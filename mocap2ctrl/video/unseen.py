@@ -1,25 +1,30 @@
-"""What is behind somebody who stays on the spot: decided by what the person looks like, and what the surroundings look like.
+"""What is behind somebody who stays on the spot: told by what moves, by what the person looks like, and what the surroundings do.
 
-Where the person covers the scene for most of a clip, the median shows the person. Colours are sorted by a palette of the clip's
-own; a colour's share in what moves is set against its share in the seen scene nearby. A pixel whose median has the person's
-colours gets the other colour that it takes in the clip, if that looks like the scene; else it is unseen, and in each frame its
-colour decides. This is GrabCut's loop (Rother 2004), seeded by what moves, with a scene that is local and, where it was seen,
-exact.
+Where the person covers the scene for most of a clip, a pixel's usual colour is the person's. Colours are sorted by a palette of the
+clip's own; a colour's share in what moves is set against its share in the seen scene nearby. That, and whether the usual colour is
+steady (`usual.py`), is evidence for each pixel; a random walk (Grady 2006, with priors as in Grady 2005) carries it to pixels
+that look alike, and what is then taken for the person teaches the colours again, as in GrabCut (Rother 2004). Of what is left
+nobody knows what is behind it, and in each frame its colour decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import cv2
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import linalg
 
-from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import Box, Floats, build_background
+from mocap2ctrl.errors import VideoError
+from mocap2ctrl.types import Array, Masks
+from mocap2ctrl.video.background import Box, Floats, largest_of_three
 from mocap2ctrl.video.decode import Footage, Image, working_size
-from mocap2ctrl.video.masks import box_of, raw_masks, without_small_holes
+from mocap2ctrl.video.masks import box_of
 from mocap2ctrl.video.medians import median_where
+from mocap2ctrl.video.usual import UsualColours, usual_colours
 
 COLOURS = 32
 PALETTE_FRAMES, PALETTE_STEP = 6, 7
@@ -31,24 +36,36 @@ ELSEWHERE = 0.05
 """Weight of the whole scene beside the surroundings."""
 RARE = 0.003
 """Share of a colour that is nowhere."""
-PERSON_LIKE = 1.0
-"""Log odds from which the median of a pixel is taken for the person."""
-DOUBTED = 0.5
-"""Log odds from which nobody knows what is there, where the body nearly always is."""
-HOLES = 0.01
-"""Largest hole in what nobody knows, in squared heights: the cheek between hair and collar."""
-CHANGEABLE = 0.2
-"""Trust in a pixel that takes another colour at times, as one of the scene."""
-BETTER = 1.0
-"""Log odds by which another colour of a pixel must be more like the scene."""
+SHADES, SHADED = (0.5, 0.6, 0.7, 0.8, 0.9), 0.3
+"""The scene in so deep a shadow counts as scene, too, with this weight: it may stand in the picture all the time."""
 OTHER_LEVELS = 24.0
-"""Grey levels that the other colour is away from the first."""
-FEWEST_SEEN = 3
-LOOKS, ROUNDS = 30, 2
+"""Grey levels that a moving pixel is away from the usual colour if it is sure to be the person's."""
+GHOST, SURELY = 0.5, 0.6
+"""Share of walks that end at the person, from which a pixel is unseen; and from which its colour is the person's."""
+UNSEEN_ODDS = 1.0
+"""Log odds for the person in an unseen pixel, before its colour is looked at."""
+GHOST_FRAMES = 0.5
+"""What such a pixel counts for, in frames in which it moves, as a share of the frames."""
+MOST_ODDS, ODDS, MOVES = 3.0, 0.03, 0.003
+"""Most that colours say, nats; what a nat of theirs weighs against a way to a pixel of the same colour; and one of `usual.py`'s."""
+MOVES_AT_FIRST = 0.01
+"""What the latter weighs before the person's colours are known."""
+UNLIKE_LEVELS = 18.0
+"""Difference of colours over which a walk hardly goes, grey levels."""
+DOWN, BORDER, LEAST_WAY = 0.0015, 5.0, 1e-4
+"""How strongly all pixels are drawn to the scene, how strongly those of the border; the least way there is."""
+TOLD, DOUBTED = 1.0, 0.3
+"""While the person's colours are not known: evidence of `usual.py` from which a usual colour is trusted to be the scene's, nats;
+and trust in another, as a share of the frames in which no body is there."""
+STEADY_COUNTS = 0.15
+"""What colours of steady pixels count for; there it is the outline that tells."""
+LOOKS, ROUNDS = 40, 2
 STRIDE_S, MOVING_LEVELS = 0.25, 22
 """A moving pixel differs from frames so long before and after by more grey levels than that."""
-SURROUND, NEARLY_ALWAYS = 0.08, 0.95
-"""How far bodies are enlarged, in heights, and in what share of the frames they must cover a pixel for it to be doubted."""
+SURROUND = 0.08
+"""How far bodies are enlarged, in heights."""
+MARGIN = 0.12
+"""Of the part that is looked at around all that moves, in widths of the picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,42 +86,94 @@ class Unseen:
 
     def log_odds(self, image: Image | Floats) -> Floats:
         """(H, W) for the colours of the whole part (H, W, 3)."""
-        labels = self.sorted_colours(image)
+        labels = sorted_colours(self.labels, image)
         down, across = (
             np.arange(size) * small // size for size, small in zip(labels.shape, self.scene.shape[1:], strict=True)
         )
         return np.asarray(self.person[labels] - self.scene[labels, down[:, None], across[None, :]], np.float32)
 
-    def in_picture(self, image: Image) -> Floats:
-        """(H, W) for a whole frame (H, W, 3); 0 outside of the box."""
+    def where_unseen(self, image: Image) -> Floats:
+        """(H, W) for a whole frame (H, W, 3), where its usual colour is the person's; 0 outside of the box."""
         result = np.zeros(image.shape[:2], np.float32)
-        result[self.box] = self.log_odds(image[self.box])
+        result[self.box] = self.log_odds(image[self.box]) + UNSEEN_ODDS
         return result
 
-    def sorted_colours(self, image: Image | Floats) -> npt.NDArray[np.uint8]:
-        """(H, W) numbers in the palette."""
-        bins = np.clip(image, 0, 255).astype(np.uint8) >> 3
-        return np.asarray(self.labels[bins[..., 0], bins[..., 1], bins[..., 2]], np.uint8)
+
+def sorted_colours(palette: npt.NDArray[np.uint8], image: Image | Floats) -> npt.NDArray[np.uint8]:
+    """(H, W) numbers in a palette (32, 32, 32)."""
+    bins = np.clip(image, 0, 255).astype(np.uint8) >> 3
+    return np.asarray(palette[bins[..., 0], bins[..., 1], bins[..., 2]], np.uint8)
 
 
-def learn_unseen(picture: Floats, weight: Floats, images: Image, sure: Masks, height: float) -> Unseen:
-    """Learns from what is sure.
+def scene_behind(footage: Footage, bodies: Masks, video: Path) -> tuple[Floats, Masks, Unseen]:
+    """The scene behind somebody who stays on the spot: its picture, where nobody knows, and how colours look there.
 
     Args:
-        picture: (H, W, 3) the scene.
-        weight: (H, W) how far it is to be trusted, from 0 to 1.
-        images: (T, H, W, 3) some frames.
-        sure: (T, H, W) pixels of the person in them.
-        height: the person's, pixels.
+        footage: the clip, in one light.
+        bodies: (T, h, w) where bodies move, coarsely.
+        video: its file.
+
+    Raises:
+        VideoError: nothing moves.
     """
-    labels = _palette(images)
-    counts = np.ones(COLOURS)
-    for image, mask in zip(images, sure, strict=True):
-        bins = image[mask] >> 3
-        counts += np.bincount(labels[bins[:, 0], bins[:, 1], bins[:, 2]], minlength=COLOURS)
-    person = np.log(counts / counts.sum() + RARE).astype(np.float32)
-    blank = Unseen(labels, person, np.zeros((COLOURS, 1, 1), np.float32))
-    return Unseen(labels, person, _scene_shares(blank.sorted_colours(picture), weight, height))
+    images = footage.images
+    chosen = np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int))
+    moving = np.stack([_moving(images, t, max(1, round(STRIDE_S * footage.fps))) for t in chosen])
+    if not moving.any():
+        raise VideoError(
+            f"{video}: nothing moves in the clip; a person is told by motion where there is no empty scene"
+        )
+    near = box_of(np.any(moving, axis=0), round(MARGIN * images.shape[2]))
+    frames = np.ascontiguousarray(images[chosen][:, near[0], near[1]])
+    scene, hidden, looks = told_apart(frames, moving[:, near[0], near[1]], _covered(bodies, moving)[near])
+    picture = median_where(images[chosen])
+    picture[near] = scene
+    everywhere = np.zeros(images.shape[1:3], bool)
+    everywhere[near] = hidden
+    return picture, everywhere, replace(looks, box=near)
+
+
+def told_apart(images: Image, moving: Masks, covered: Floats) -> tuple[Floats, Masks, Unseen]:
+    """A picture of the scene, where it shows the person instead, and the looks of both.
+
+    Args:
+        images: (T, H, W, 3) some frames.
+        moving: (T, H, W) pixels in them that move: the person, but not all of it.
+        covered: (H, W) share of the frames in which bodies move around a pixel.
+    """
+    usual = usual_colours(images)
+    height = float(np.ptp(np.flatnonzero(np.any(moving, axis=(0, 2)))))
+    palette = _palette(images)
+    seen = _colours_that_move(palette, images, moving, usual)
+    labels, ways = sorted_colours(palette, usual.picture), _ways(usual)
+    trust = np.where(usual.moves < -TOLD, 1.0, DOUBTED * (1.0 - covered)).astype(np.float32)
+    person, weight = seen, MOVES_AT_FIRST
+    for _ in range(ROUNDS):
+        looks = _learn(palette, person, usual.picture, trust, height)
+        odds = np.clip(looks.log_odds(usual.picture), -MOST_ODDS, MOST_ODDS)
+        colours = np.where(usual.steady, STEADY_COUNTS * ODDS, ODDS) * cv2.GaussianBlur(odds, (0, 0), 1.0)
+        ghost = _random_walk(colours + weight * usual.moves, ways)
+        trust, weight = (1.0 - ghost) ** 2, MOVES
+        person = seen + GHOST_FRAMES * len(images) * np.bincount(labels[ghost > SURELY], minlength=COLOURS)
+    solid = cv2.morphologyEx((ghost > GHOST).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
+    return usual.picture, np.asarray(solid), looks
+
+
+def _moving(images: Image, t: int, stride: int) -> Masks:
+    """(H, W) pixels that differ from a frame before and from one after."""
+    last = len(images) - 1
+    before = t - stride if t >= stride else min(t + 2 * stride, last)
+    after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
+    changes = [largest_of_three(cv2.absdiff(images[t], images[other])) for other in (before, after)]
+    return np.asarray(np.minimum(*changes) > MOVING_LEVELS)
+
+
+def _covered(bodies: Masks, moving: Masks) -> Floats:
+    """(H, W) share of the frames in which coarse bodies (T, h, w), a little enlarged, cover a pixel."""
+    height = np.ptp(np.flatnonzero(np.any(moving, axis=(0, 2)))) * bodies.shape[1] / moving.shape[1]
+    square = np.ones((2 * max(1, round(SURROUND * float(height))) + 1,) * 2, np.uint8)
+    share = np.mean([cv2.dilate(b.astype(np.uint8), square) for b in bodies], axis=0, dtype=np.float32)
+    return np.asarray(cv2.resize(share, moving.shape[:0:-1], interpolation=cv2.INTER_LINEAR), np.float32)
 
 
 def _palette(images: Image) -> npt.NDArray[np.uint8]:
@@ -119,105 +188,69 @@ def _palette(images: Image) -> npt.NDArray[np.uint8]:
     return np.asarray(np.argmin(distance, axis=1).reshape((BINS,) * 3), np.uint8)
 
 
-def _scene_shares(labels: npt.NDArray[np.uint8], known: Floats, height: float) -> Floats:
-    size = working_size(labels.shape[::-1], SMALL_PIXELS)
-    scale = size[0] / labels.shape[1]
-    reach = 2 * max(2, round(NEARBY * height * scale)) + 1
-    shares = []
-    for colour in range(COLOURS):
-        weight = cv2.resize(known * (labels == colour), size, interpolation=cv2.INTER_AREA)
-        shares.append(cv2.blur(weight, (reach, reach)) + ELSEWHERE * float(weight.mean()))
-    return np.asarray(np.log(np.stack(shares) / np.maximum(np.sum(shares, axis=0), 1e-6) + RARE), np.float32)
-
-
-def completed(images: Image, masks: Masks, moving: Masks, covered: Masks) -> tuple[Floats, Masks, Unseen]:
-    """A picture of the scene without the person that stays in it, and where nobody knows.
-
-    Args:
-        images: (T, H, W, 3) some frames.
-        masks: (T, H, W) the person in them, as far as known; what moves, before anything is.
-        moving: (T, H, W) pixels in them that move: the person, but not all of it.
-        covered: (H, W) where moving bodies, with what is between their limbs, are in nearly all frames.
-    """
-    body = np.stack([cv2.dilate(m.astype(np.uint8), np.ones((5, 5), np.uint8)) > 0 for m in masks])
-    height = float(np.ptp(np.flatnonzero(np.any(moving, axis=(0, 2)))))
-    first, never = _usual(images, ~body)
-    offsets = np.stack([cv2.absdiff(image, first.astype(np.uint8)).max(axis=-1) for image in images])
-    other, constant = _usual(images, offsets > OTHER_LEVELS)
-    # A pixel that a limb passes both before and after seems to move, too.
-    sure = moving & (offsets > OTHER_LEVELS)
-    sure &= ~np.stack([_darker(image, first) for image in images])
-    trust = np.where(constant, 1.0, CHANGEABLE)
-    weight = np.where(covered, 0.0, trust).astype(np.float32)
-    for _ in range(2):
-        looks = learn_unseen(first, weight, images, sure, height)
-        doubt = looks.log_odds(first)
-        weight = np.where(covered & ((doubt > 0.0) | never), 0.0, trust).astype(np.float32)
-    other_doubt = looks.log_odds(other)
-    better = ~constant & (doubt > PERSON_LIKE) & (other_doubt < 0.0) & (doubt - other_doubt > BETTER)
-    scene = np.where(better[..., None], other, first).astype(np.float32)
-    unseen = ~better & covered & (_solid(doubt > DOUBTED) | (never & (doubt > 0.0)))
-    return scene, without_small_holes(unseen, HOLES * height * height), looks
+def _colours_that_move(palette: npt.NDArray[np.uint8], images: Image, moving: Masks, usual: UsualColours) -> Array:
+    """(K,) how often each colour is in what moves, and is neither the usual one nor that in shadow."""
+    counts = np.ones(COLOURS)
+    for image, mask in zip(images, moving, strict=True):
+        sure = mask & (largest_of_three(np.abs(image - usual.picture)) > OTHER_LEVELS) & ~_darker(image, usual.picture)
+        counts += np.bincount(sorted_colours(palette, image)[sure], minlength=COLOURS)
+    return counts
 
 
 def _darker(image: Image, scene: Floats) -> Masks:
     """Pixels (H, W) that may be the scene in shadow."""
     ratio = (image + np.float32(4.0)) / (scene + np.float32(4.0))
     factor = cv2.transform(ratio, np.full((1, 3), 1 / 3, np.float32))
-    tint = np.abs(ratio - factor[..., None]).max(axis=-1)
+    tint = largest_of_three(np.abs(ratio - factor[..., None]))
     return np.asarray((factor < 1.0) & (factor > 0.2) & (tint < 0.12 * factor + 0.03))
 
 
-def _usual(images: Image, wanted: Masks) -> tuple[Floats, Masks]:
-    """(H, W, 3) median over the frames in which a pixel is wanted, all frames' where that are too few; and where it is so."""
-    few = np.count_nonzero(wanted, axis=0) < FEWEST_SEEN
-    return median_where(images, wanted | few), few
+def _learn(palette: npt.NDArray[np.uint8], person: Array, scene: Floats, trust: Floats, height: float) -> Unseen:
+    """Looks, from how often the person has each colour (K,), and a picture of the scene that is trusted here and there."""
+    shares = _scene_shares(sorted_colours(palette, scene), trust, height)
+    for shade in SHADES:
+        in_shadow = _scene_shares(sorted_colours(palette, shade * scene), trust, height)
+        shares = np.maximum(shares, SHADED * in_shadow)
+    return Unseen(palette, np.log(person / person.sum() + RARE).astype(np.float32), np.log(shares + RARE))
 
 
-def _solid(mask: Masks) -> Masks:
-    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0)
+def _scene_shares(labels: npt.NDArray[np.uint8], trust: Floats, height: float) -> Floats:
+    """(K, h, w) share of each colour in the surroundings of a pixel."""
+    size = working_size(labels.shape[::-1], SMALL_PIXELS)
+    scale = size[0] / labels.shape[1]
+    reach = 2 * max(2, round(NEARBY * height * scale)) + 1
+    shares = []
+    for colour in range(COLOURS):
+        weight = cv2.resize(trust * (labels == colour), size, interpolation=cv2.INTER_AREA)
+        shares.append(cv2.blur(weight, (reach, reach)) + ELSEWHERE * float(weight.mean()))
+    return np.asarray(np.stack(shares) / np.maximum(np.sum(shares, axis=0), 1e-6), np.float32)
 
 
-def scene_behind(footage: Footage, bodies: Masks) -> tuple[Floats, Masks, Unseen]:
-    """The scene behind somebody who stays on the spot: its picture, where nobody knows, and how colours look there.
+def _ways(usual: UsualColours) -> tuple[Floats, Floats]:
+    """(H, W - 1) and (H - 1, W): how easily a walk goes to the next pixel, across and down: where colours or moments are alike."""
+    smooth = cv2.GaussianBlur(usual.picture, (0, 0), 0.7)
+    steps = np.diff(smooth, axis=1), np.diff(smooth, axis=0)
+    alike = (np.exp(-np.sum((step / UNLIKE_LEVELS) ** 2, axis=-1)) + LEAST_WAY for step in steps)
+    across, down = (np.where(same, np.float32(1.0), way) for same, way in zip(usual.together, alike, strict=True))
+    return across, down
 
-    Args:
-        footage: the clip, in one light.
-        bodies: (T, h, w) where bodies move, coarsely.
+
+def _random_walk(evidence: Floats, ways: tuple[Floats, Floats]) -> Floats:
+    """(H, W) probability that a walk that starts at a pixel ends at the person.
+
+    Each pixel ends a walk at the person as likely as its evidence says, at the scene as its negative says; at
+    the border it ends at the scene.
     """
-    images = footage.images
-    chosen = np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int))
-    moving = np.stack([_moving(images, t, max(1, round(STRIDE_S * footage.fps))) for t in chosen])
-    covered = _nearly_always(bodies, moving)
-    near = box_of(covered | np.any(moving, axis=0), round(0.1 * images.shape[1]))
-    frames = np.ascontiguousarray(images[chosen][:, near[0], near[1]])
-    seeds, part = moving[:, near[0], near[1]], covered[near]
-    close = np.ones((5, 5), np.uint8)
-    masks = np.stack([cv2.morphologyEx(m.astype(np.uint8), cv2.MORPH_CLOSE, close) > 0 for m in seeds])
-    for _ in range(ROUNDS):
-        scene, hidden, looks = completed(frames, masks, seeds, part)
-        background = build_background(scene, frames)
-        person = np.stack([hidden & (looks.log_odds(frame) > 0.0) for frame in frames])
-        masks = raw_masks(background, frames, unseen=person, shadows_in_background=True)
-    picture = median_where(images[chosen])
-    picture[near] = scene
-    everywhere = np.zeros(images.shape[1:3], bool)
-    everywhere[near] = hidden
-    return picture, everywhere, replace(looks, box=near)
-
-
-def _moving(images: Image, t: int, stride: int) -> Masks:
-    """(H, W) pixels that differ from a frame before and from one after."""
-    last = len(images) - 1
-    before = t - stride if t >= stride else min(t + 2 * stride, last)
-    after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
-    changes = [cv2.absdiff(images[t], images[other]).max(axis=-1) for other in (before, after)]
-    return np.asarray(np.minimum(*changes) > MOVING_LEVELS)
-
-
-def _nearly_always(bodies: Masks, moving: Masks) -> Masks:
-    """(H, W) where coarse bodies (T, h, w), a little enlarged, are in nearly all frames."""
-    height = np.ptp(np.flatnonzero(np.any(moving, axis=(0, 2)))) * bodies.shape[1] / moving.shape[1]
-    reach = 2 * max(1, round(SURROUND * float(height))) + 1
-    share = np.mean([cv2.dilate(b.astype(np.uint8), np.ones((reach, reach), np.uint8)) for b in bodies], axis=0)
-    return np.asarray(cv2.resize(share, moving.shape[:0:-1], interpolation=cv2.INTER_LINEAR) > NEARLY_ALWAYS)
+    height, width = evidence.shape
+    number = np.arange(height * width).reshape(height, width)
+    one = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    other = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    way = np.concatenate([step.ravel() for step in ways]).astype(float)
+    joined = sparse.coo_matrix((way, (one, other)), shape=(number.size, number.size)).tocsr()
+    joined = joined + joined.T
+    scene = np.maximum(-evidence, 0.0).astype(float) + DOWN
+    scene[[0, -1]], scene[:, [0, -1]] = BORDER, BORDER
+    person = np.maximum(evidence, 0.0).astype(float).ravel()
+    leaving = np.asarray(joined.sum(axis=1)).ravel() + scene.ravel() + person
+    found = linalg.spsolve((sparse.diags(leaving) - joined).tocsc(), person, permc_spec="MMD_AT_PLUS_A")
+    return np.asarray(found.reshape(height, width), np.float32)

@@ -1,0 +1,93 @@
+"""What is behind somebody who stays: the usual colour of a pixel, and whether it is the person's, on tiny drawn clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from video_scene import figure, noisy, overlap, painted, room, write_video
+
+from mocap2ctrl.errors import VideoError
+from mocap2ctrl.video.extract import from_video
+from mocap2ctrl.video.usual import usual_colours
+
+LARGE = (240, 180)
+FRAMES = 40
+
+
+def test_a_scene_that_shows_itself_for_moments_is_told_from_cloth_that_moves() -> None:
+    rng = np.random.default_rng(2)
+    behind, cloth = rng.uniform(40, 200, (40, 60, 3)), cv2.GaussianBlur(rng.uniform(0, 255, (40, 260, 3)), (0, 0), 1.5)
+    frames = []
+    for t in range(FRAMES):
+        frame = cloth[:, 5 * t : 5 * t + 60].copy()
+        if t % 5 < 2:
+            frame[:, :20] = behind[:, :20]  # seen in two of five frames
+        frame[:, 40:] = behind[:, 40:]  # seen always
+        frames.append(np.clip(frame + rng.normal(0, 1, frame.shape), 0, 255).astype(np.uint8))
+    usual = usual_colours(np.stack(frames))
+    seen, worn, always = (usual.moves[5:-5, columns] for columns in (slice(4, 16), slice(26, 36), slice(46, 56)))
+    assert np.mean(seen < -1.0) > 0.9
+    assert np.mean(worn > 2.0) > 0.9
+    assert np.max(np.abs(always)) < 0.5  # somebody can stand still
+    assert np.median(np.abs(usual.picture - behind)[5:-5, 4:16]) < 3.0
+    assert usual.steady[5:-5, 46:56].all()
+    assert not usual.steady[5:-5, 26:36].any()
+
+
+def test_flat_cloth_that_moves_is_not_taken_for_the_scene() -> None:
+    rng = np.random.default_rng(3)
+    frames = []
+    for t in range(FRAMES):
+        frame = rng.uniform(60, 190, (40, 60, 3)) if t == 0 else frames[0].astype(float)
+        left = 20 + round(6 * np.sin(0.7 * t))
+        black = frame.copy()
+        black[:, left : left + 24] = 12.0
+        frames.append(frame.astype(np.uint8) if t == 0 else noisy([black.astype(np.uint8)], 1.0, t)[0])
+    moves = usual_colours(np.stack(frames[1:])).moves
+    assert np.min(moves[5:-5, 28:36]) > -1.0
+
+
+def furnished(colour: tuple[int, int, int]) -> np.ndarray:
+    """A room with a cupboard in somebody's reach."""
+    picture = room(LARGE)
+    picture[60:110, 160:185] = colour
+    return picture
+
+
+def jumping(scene: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """A figure that bobs and swings one arm, over the cupboard's edge at times."""
+    images, masks = [], []
+    for t in range(FRAMES):
+        phase = 2 * np.pi * t / 20
+        x, lower = 120 + 5 * np.sin(phase), 4 * np.cos(phase)
+        mask = figure(x, LARGE, lower=lower).astype(np.uint8)
+        shoulder = np.array([x, 74 + lower])
+        hand = shoulder + 50 * np.array([np.sin(phase), np.cos(phase)])
+        cv2.line(mask, np.rint(shoulder).astype(int), np.rint(hand).astype(int), 1, 9)
+        images.append(painted(scene, mask > 0))
+        masks.append(mask > 0)
+    return noisy(images), np.stack(masks)
+
+
+@pytest.mark.parametrize("colour", [(200, 60, 50), (30, 40, 90)], ids=["shirt", "trousers"])
+def test_what_stands_behind_in_the_colours_of_the_person_is_no_part_of_it(
+    colour: tuple[int, int, int], tmp_path: Path
+) -> None:
+    scene = furnished(colour)
+    images, masks = jumping(scene)
+    found = from_video(write_video(tmp_path / "v.mp4", images), method="motion")
+    first = round(found.start_s * found.fps)
+    truth = masks[first : first + len(found.masks)]
+    assert overlap(found.masks, truth) > 0.7
+    cupboard = np.zeros(truth.shape[1:], bool)
+    cupboard[64:106, 164:181] = True
+    assert np.mean(found.masks[:, cupboard] & ~truth[:, cupboard]) < 0.1
+
+
+def test_nothing_moves(tmp_path: Path) -> None:
+    still = noisy([painted(room(LARGE), figure(120, LARGE))] * 20)
+    with pytest.raises(VideoError, match="nothing moves in the clip"):
+        from_video(write_video(tmp_path / "v.mp4", still), method="motion")
