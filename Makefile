@@ -67,6 +67,7 @@ benchmark: $(VENV)/.developer
 	$(BIN)/python tools/benchmark.py $(TABLE) $(ARGS)
 
 install: $(VENV)/.installed
+	@echo "the command is $(BIN)/mocap2ctrl"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -101,7 +101,7 @@ def _contrast(picture: Floats, together: tuple[Masks, Masks]) -> Array:
     """(H, W) from 0 where a thing is flat to 1 where its motion would show; an outline is not of one thing."""
     smooth, steps = cv2.GaussianBlur(picture, (0, 0), SMOOTHING), np.zeros((4, *picture.shape[:2]))
     across, down = (
-        np.abs(np.diff(smooth, axis=axis)).max(axis=-1) * same for axis, same in zip((1, 0), together, strict=True)
+        largest_of_three(np.abs(np.diff(smooth, axis=axis))) * same for axis, same in zip((1, 0), together, strict=True)
     )
     steps[0, :, 1:], steps[1, :, :-1], steps[2, 1:], steps[3, :-1] = across, across, down, down
     return np.asarray(np.clip((np.max(steps, axis=0) - FLAT) / SHOWS, 0.0, 1.0), float)
