@@ -33,6 +33,8 @@ COMMANDS = {
     "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",
     "train-prior": "learn a pose prior from motion files",
 }
+INTERRUPTIONS = (KeyboardInterrupt, ImportError, SystemError)
+"""What Ctrl-C may arrive as: a library in C that is interrupted cannot be imported, compiled code has `an exception set`."""
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:  # here, and not when the interpreter ends, where nobody could answer for it
             if sys.stdout is not None:  # None where the shell has closed it
                 sys.stdout.flush()
-    except (KeyboardInterrupt, ImportError) as error:  # while the command was being loaded
+    except INTERRUPTIONS as error:  # while the command was being loaded
         if not _interrupted(error):
             raise
         print("mocap2ctrl: interrupted", file=sys.stderr)
@@ -105,7 +107,7 @@ def _run(given: Sequence[str]) -> int:
             f"{error.object}: has bytes that are not UTF-8; rename it" if isinstance(error, UnicodeEncodeError) else ""
         )
         return fail(name or str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
-    except (KeyboardInterrupt, ImportError) as error:
+    except INTERRUPTIONS as error:
         if not _interrupted(error):
             raise
         kept = getattr(module, "kept", None)
@@ -118,7 +120,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: a library in C that is interrupted while it loads says that it cannot be imported."""
+    """Whether Ctrl-C is behind an error."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -144,9 +144,9 @@ def fit_capture(
                 watch.stage(stage, window_terms(pool.evaluator, stage.controller, end_frame))
                 interrupts.check()
             interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
             interrupts.wait()
-            if best is None:
+            if best is None or not (isinstance(error, KeyboardInterrupt) or interrupts.asked):
                 raise
         if best is None:
             raise RuntimeError("the method yielded no stage")

@@ -9,6 +9,7 @@ import numpy as np
 
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.background import largest_of_three, smoothed
+from mocap2ctrl.video.border import stretches
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.medians import masked_median
 from mocap2ctrl.video.motion import reduced_images, without_specks
@@ -23,6 +24,8 @@ GHOST = 0.15
 """Share of a moving body's area that must have changed to be somebody who stood still."""
 ARRIVAL_S = 0.4
 """How long before or after an empty stretch somebody at the picture's border is looked for."""
+STANDS = 15
+"""Who sets out from a place leaves it by some of this width, pixels, before anything is seen to move."""
 
 
 def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
@@ -55,6 +58,22 @@ def empty_middle(bodies: Masks, fps: float) -> tuple[int, int] | None:
         if leaves and enters and stretch[1] - stretch[0] >= max(FEWEST_EMPTY, SHORTEST_EMPTY_S * fps):
             found.append(stretch)
     return max(found, key=lambda s: s[1] - s[0], default=None)
+
+
+def with_who_stands(bodies: Masks, fps: float) -> Masks:
+    """Bodies also in frames in which nothing moves: who stands still is where a motion begins or ends.
+
+    Args:
+        bodies: (T, h, w) where something moves; a body that comes or goes at the picture's left or right stands nowhere.
+        fps: frames a second.
+    """
+    still, near, result = ~np.any(bodies, axis=(1, 2)), max(1, round(ARRIVAL_S * fps)), bodies.copy()
+    for first, end in stretches(still, 0.0):
+        for moving in (bodies[max(0, first - near) : first], bodies[end : end + near]):
+            if len(moving) and not moving[:, :, [0, -1]].any():
+                place = np.any(moving, axis=0).astype(np.uint8)
+                result[first:end] |= cv2.dilate(place, np.ones((STANDS, STANDS), np.uint8)) > 0
+    return result
 
 
 def holds_somebody(images: Image, bodies: Masks, stretch: tuple[int, int]) -> bool:

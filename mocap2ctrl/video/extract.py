@@ -38,6 +38,8 @@ MOST_BODY = 0.6
 """Area of a user's mask that may be a person, pixels at least and share of the picture at most."""
 LEAST_PART = 0.3
 """Share of a user's mask that is in one piece, below which it is noise."""
+ENTRANCE = 0.03
+"""Within so much of the picture's width from its border somebody may enter or leave."""
 MANY_EMPTY = 0.2
 """Share of a user's masks that may be empty without a word."""
 
@@ -169,7 +171,7 @@ def _from_footage(
             *person.notes,
             *found.notes,
         ),
-        warnings=(*footage.warnings, *_warnings(scene)),
+        warnings=(*footage.warnings, *_warnings(scene), *_from_nowhere(masks, clip, scene)),
         provenance={"kind": "video", "method": scene.method},
         background=scene.picture.astype(np.uint8),
     )
@@ -232,12 +234,35 @@ def _light_note(change: float) -> tuple[str, ...]:
 
 
 def _warnings(scene: Scene) -> tuple[str, ...]:
-    if not scene.hidden.any():
-        return ()
-    return (
-        "part of the background is never seen, because the person does not leave it; the mask is unsure there: "
-        "a picture of the empty scene (--background FILE) makes it sure",
-    )
+    if scene.hidden.any():
+        return (
+            "part of the background is never seen, because the person does not leave it; the mask is unsure there: "
+            "a picture of the empty scene (--background FILE) makes it sure",
+        )
+    if scene.looks is not None:
+        return (
+            "the person stays on the spot, and the scene is told by what moves; masks are unsure so, and legs that stand still "
+            "may be lost: a picture of the empty scene (--background FILE) makes them sure",
+        )
+    return ()
+
+
+def _from_nowhere(masks: Masks, clip: Clip, scene: Scene) -> tuple[str, ...]:
+    """Warns of somebody who appears or vanishes in the middle of the picture: who stands still is taken for the background."""
+    there = np.flatnonzero(masks.any(axis=(1, 2)))
+    moments = [(int(there[0]), "appears"), (int(there[-1]), "vanishes")]
+    for t, what in moments:
+        columns = np.flatnonzero(masks[t].any(axis=0))
+        margin = ENTRANCE * masks.shape[2]
+        inside = columns[0] > margin and columns[-1] < masks.shape[2] - margin
+        absent_s = (t if what == "appears" else len(masks) - 1 - t) / clip.fps
+        if scene.method == "median" and inside and absent_s > SHORTEST_S:
+            return (
+                f"the person {what} in the middle of the picture at {clip.start_s + t / clip.fps:.2f} s: who stands still for "
+                "long may be taken for the background; --background-method motion keeps such frames, a picture of the empty "
+                "scene (--background FILE) is surer",
+            )
+    return ()
 
 
 def from_masks(

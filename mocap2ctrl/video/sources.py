@@ -13,7 +13,7 @@ from mocap2ctrl.types import Masks
 from mocap2ctrl.video.backdrop import plain_backdrop
 from mocap2ctrl.video.background import Floats, largest_of_three
 from mocap2ctrl.video.decode import Footage
-from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody
+from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody, with_who_stands
 from mocap2ctrl.video.medians import enlarged, masked_median
 from mocap2ctrl.video.plates import plate_beside, read_plate, with_own_pixels
 from mocap2ctrl.video.unseen import Unseen, scene_behind
@@ -86,7 +86,7 @@ def empty_scene(
                 f"{video}: no empty frames (nobody leaves or enters through the border); leave the method out, or give "
                 f"--background FILE"
             )
-    return _from_frames_with_somebody(footage, bodies, video, method, several)
+    return _from_frames_with_somebody(footage, with_who_stands(bodies, footage.fps), video, method, several)
 
 
 def check_method(method: str | None) -> None:

@@ -17,6 +17,7 @@ import pytest
 from conftest import Run
 
 from mocap2ctrl import api
+from mocap2ctrl.cli.main import main
 from mocap2ctrl.fit import config
 
 PATIENCE_S = 120.0
@@ -142,3 +143,26 @@ def test_a_killed_fit_leaves_nobody_behind_and_is_resumed_to_the_same_end(
     assert run("fit", walk_bvh, "-o", folder, "--workers", 1, *ARGUMENTS, "--resume").code == 0
     assert journal.read_bytes().startswith(before[: int(0.9 * len(before))])
     assert controller_in(folder) == controller_of_an_undisturbed_fit(run, walk_bvh, tmp_path, undisturbed)
+
+
+def test_ctrl_c_in_compiled_code_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> int:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setattr("mocap2ctrl.cli.inspect.run", interrupted)
+    assert main(["inspect", "walk.mp4"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_an_error_of_compiled_code_is_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> int:
+        raise SystemError("of its own")
+
+    monkeypatch.setattr("mocap2ctrl.cli.inspect.run", broken)
+    with pytest.raises(SystemError, match="of its own"):
+        main(["inspect", "walk.mp4"])

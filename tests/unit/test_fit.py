@@ -171,6 +171,27 @@ def test_ctrl_c_is_heard_though_somebody_swallows_it(tmp_path: Path, character: 
     assert load_capture(capture.folder).finished_controller().provenance["complete"] is False
 
 
+def test_ctrl_c_in_compiled_code_keeps_the_best(tmp_path: Path, character: Character) -> None:
+    """Which reports it as an error of its own."""
+    capture = tiny_capture(tmp_path / "walk", character, stage_s=0.1)
+
+    def interrupt_compiled_code(progress: FitProgress) -> None:
+        if progress.stage == 2:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt as error:
+                raise SystemError("returned a result with an exception set") from error
+
+    assert fit_capture(capture, 1, False, interrupt_compiled_code).interrupted
+
+    def fail(progress: FitProgress) -> None:
+        if progress.stage == 2:
+            raise SystemError("of its own")
+
+    with pytest.raises(SystemError, match="of its own"):
+        fit_capture(tiny_capture(tmp_path / "other", character, stage_s=0.1), 1, False, fail)
+
+
 def test_ctrl_c_while_the_controller_is_saved_loses_nothing(
     tmp_path: Path, character: Character, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from video_scene import figure, noisy, overlap, painted, room, write_video
+from video_scene import figure, noisy, overlap, painted, room, walk, write_video
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.video.extract import from_video
@@ -85,6 +85,15 @@ def test_what_stands_behind_in_the_colours_of_the_person_is_no_part_of_it(
     cupboard = np.zeros(truth.shape[1:], bool)
     cupboard[64:106, 164:181] = True
     assert np.mean(found.masks[:, cupboard] & ~truth[:, cupboard]) < 0.1
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
+def test_who_stands_still_is_no_background(order: int, tmp_path: Path) -> None:
+    images, masks = walk([*[60.0] * 40, *np.linspace(60, 160, 25)][::order], (240, 180))
+    found = from_video(write_video(tmp_path / "v.mp4", images))
+    assert found.method == "median"
+    assert len(found.masks) == len(masks)
+    assert overlap(found.masks, masks) > 0.8
 
 
 def test_nothing_moves(tmp_path: Path) -> None:
