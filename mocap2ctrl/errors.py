@@ -84,3 +84,14 @@ def past_the_end(time_range: tuple[float, float] | None, until_s: float, frame_s
     if time_range is None or time_range[1] <= until_s + frame_s:
         return ()
     return (f"time range {time_range[0]:g} to {time_range[1]:g} s goes on after the input's end at {until_s:.2f} s",)
+
+
+INTERRUPTIONS = (KeyboardInterrupt, ImportError, SystemError)
+"""What Ctrl-C may arrive as: a library in C that is interrupted cannot be imported, compiled code has `an exception set`."""
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 from mocap2ctrl import __version__
-from mocap2ctrl.errors import FitError, Mocap2CtrlError
+from mocap2ctrl.errors import INTERRUPTIONS, FitError, Mocap2CtrlError, is_interruption
 
 COMMANDS = {
     "fit": "fit a physics controller to a video or a motion; writes a capture folder",
@@ -33,8 +33,6 @@ COMMANDS = {
     "calibrate": "solve for a video's camera from joints clicked in a frame, or from a file of points",
     "train-prior": "learn a pose prior from motion files",
 }
-INTERRUPTIONS = (KeyboardInterrupt, ImportError, SystemError)
-"""What Ctrl-C may arrive as: a library in C that is interrupted cannot be imported, compiled code has `an exception set`."""
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -53,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if sys.stdout is not None:  # None where the shell has closed it
                 sys.stdout.flush()
     except INTERRUPTIONS as error:  # while the command was being loaded
-        if not _interrupted(error):
+        if not is_interruption(error):
             raise
         print("mocap2ctrl: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -108,7 +106,7 @@ def _run(given: Sequence[str]) -> int:
         )
         return fail(name or str(error), FAILED if isinstance(error, FitError) else BAD_INPUT)
     except INTERRUPTIONS as error:
-        if not _interrupted(error):
+        if not is_interruption(error):
             raise
         kept = getattr(module, "kept", None)
         return fail(f"interrupted; {kept(options)}" if kept else "interrupted", INTERRUPTED)
@@ -117,13 +115,6 @@ def _run(given: Sequence[str]) -> int:
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         return fail(f"{what}{error.strerror or error}", FAILED)
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _axes_joined(given: Sequence[str]) -> list[str]:

@@ -28,11 +28,6 @@ class Interrupts:
         if self._ours:
             signal.signal(signal.SIGINT, self._before)
 
-    @property
-    def asked(self) -> bool:
-        """Whether Ctrl-C was pressed; compiled code in which it is raises SystemError."""
-        return self._asked
-
     def check(self) -> None:
         """Raises KeyboardInterrupt if Ctrl-C was pressed."""
         if self._asked:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 import mocap2ctrl
+from mocap2ctrl.errors import INTERRUPTIONS, is_interruption
 from mocap2ctrl.fit.batch import Generation
 from mocap2ctrl.fit.capture import JOURNAL, LOG, REPORT, Capture, save_inputs, save_result
 from mocap2ctrl.fit.crew import Crew
@@ -144,9 +145,9 @@ def fit_capture(
                 watch.stage(stage, window_terms(pool.evaluator, stage.controller, end_frame))
                 interrupts.check()
             interrupts.wait()  # within, so that Ctrl-C never falls between the last stage and what is saved
-        except (KeyboardInterrupt, SystemError) as error:
+        except INTERRUPTIONS as error:
             interrupts.wait()
-            if best is None or not (isinstance(error, KeyboardInterrupt) or interrupts.asked):
+            if best is None or not is_interruption(error):
                 raise
         if best is None:
             raise RuntimeError("the method yielded no stage")

@@ -249,14 +249,14 @@ def _warnings(scene: Scene) -> tuple[str, ...]:
 
 def _from_nowhere(masks: Masks, clip: Clip, scene: Scene) -> tuple[str, ...]:
     """Warns of somebody who appears or vanishes in the middle of the picture: who stands still is taken for the background."""
-    there = np.flatnonzero(masks.any(axis=(1, 2)))
-    moments = [(int(there[0]), "appears"), (int(there[-1]), "vanishes")]
-    for t, what in moments:
+    if scene.method != "median":
+        return ()
+    there, margin = np.flatnonzero(masks.any(axis=(1, 2))), ENTRANCE * masks.shape[2]
+    first, last = int(there[0]), int(there[-1])
+    for t, frames, what in ((first, first, "appears"), (last, len(masks) - 1 - last, "vanishes")):
         columns = np.flatnonzero(masks[t].any(axis=0))
-        margin = ENTRANCE * masks.shape[2]
         inside = columns[0] > margin and columns[-1] < masks.shape[2] - margin
-        absent_s = (t if what == "appears" else len(masks) - 1 - t) / clip.fps
-        if scene.method == "median" and inside and absent_s > SHORTEST_S:
+        if inside and frames > SHORTEST_S * clip.fps:
             return (
                 f"the person {what} in the middle of the picture at {clip.start_s + t / clip.fps:.2f} s: who stands still for "
                 "long may be taken for the background; --background-method motion keeps such frames, a picture of the empty "

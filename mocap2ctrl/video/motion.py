@@ -44,20 +44,18 @@ def moving_bodies(images: Image, fps: float) -> Masks:
     A pixel moves when it differs from both a frame before and a frame after, so what was uncovered behind a body does not count.
     """
     small = reduced_images(images)
-    change = _three_frame_difference(small, max(1, round(STRIDE_S * fps)))
+    change = np.stack([change_at(small, t, fps) for t in range(len(small))])
     level = max(LEVELS, NOISES * 1.4826 * float(np.median(change)))
     return np.stack([_filled(c > level) for c in change])
 
 
-def _three_frame_difference(small: Image, stride: int) -> Image:
-    frames, last = small.astype(np.int16), len(small) - 1
-    result = np.empty(small.shape[:3], np.uint8)
-    for t, frame in enumerate(frames):
-        before = t - stride if t >= stride else min(t + 2 * stride, last)
-        after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
-        changes = [largest_of_three(np.abs(frame - frames[other])) for other in (before, after)]
-        result[t] = np.minimum(*changes)
-    return result
+def change_at(images: Image, t: int, fps: float) -> Image:
+    """(H, W) grey levels by which a frame of (T, H, W, 3) differs both from one before and from one after."""
+    stride, last = max(1, round(STRIDE_S * fps)), len(images) - 1
+    before = t - stride if t >= stride else min(t + 2 * stride, last)
+    after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
+    changes = (largest_of_three(cv2.absdiff(images[t], images[other])) for other in (before, after))
+    return np.asarray(np.minimum(*changes), np.uint8)
 
 
 def _filled(moving: Masks) -> Masks:

@@ -24,6 +24,7 @@ from mocap2ctrl.video.background import Box, Floats, largest_of_three
 from mocap2ctrl.video.decode import Footage, Image, working_size
 from mocap2ctrl.video.masks import box_of
 from mocap2ctrl.video.medians import median_where
+from mocap2ctrl.video.motion import change_at
 from mocap2ctrl.video.usual import UsualColours, usual_colours
 
 COLOURS = 32
@@ -60,8 +61,8 @@ and trust in another, as a share of the frames in which no body is there."""
 STEADY_COUNTS = 0.15
 """What colours of steady pixels count for; there it is the outline that tells."""
 LOOKS, ROUNDS = 40, 2
-STRIDE_S, MOVING_LEVELS = 0.25, 22
-"""A moving pixel differs from frames so long before and after by more grey levels than that."""
+MOVING_LEVELS = 22
+"""A moving pixel differs from frames before and after by more grey levels than that."""
 SURROUND = 0.08
 """How far bodies are enlarged, in heights."""
 MARGIN = 0.12
@@ -118,7 +119,7 @@ def scene_behind(footage: Footage, bodies: Masks, video: Path) -> tuple[Floats, 
     """
     images = footage.images
     chosen = np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int))
-    moving = np.stack([_moving(images, t, max(1, round(STRIDE_S * footage.fps))) for t in chosen])
+    moving = np.stack([change_at(images, t, footage.fps) > MOVING_LEVELS for t in chosen])
     if not moving.any():
         raise VideoError(
             f"{video}: nothing moves in the clip; a person is told by motion where there is no empty scene"
@@ -157,15 +158,6 @@ def told_apart(images: Image, moving: Masks, covered: Floats) -> tuple[Floats, M
         person = seen + GHOST_FRAMES * len(images) * np.bincount(labels[ghost > SURELY], minlength=COLOURS)
     solid = cv2.morphologyEx((ghost > GHOST).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
     return usual.picture, np.asarray(solid), looks
-
-
-def _moving(images: Image, t: int, stride: int) -> Masks:
-    """(H, W) pixels that differ from a frame before and from one after."""
-    last = len(images) - 1
-    before = t - stride if t >= stride else min(t + 2 * stride, last)
-    after = t + stride if t + stride <= last else max(t - 2 * stride, 0)
-    changes = [largest_of_three(cv2.absdiff(images[t], images[other])) for other in (before, after)]
-    return np.asarray(np.minimum(*changes) > MOVING_LEVELS)
 
 
 def _covered(bodies: Masks, moving: Masks) -> Floats:
@@ -226,31 +218,31 @@ def _scene_shares(labels: npt.NDArray[np.uint8], trust: Floats, height: float) -
     return np.asarray(np.stack(shares) / np.maximum(np.sum(shares, axis=0), 1e-6), np.float32)
 
 
-def _ways(usual: UsualColours) -> tuple[Floats, Floats]:
-    """(H, W - 1) and (H - 1, W): how easily a walk goes to the next pixel, across and down: where colours or moments are alike."""
-    smooth = cv2.GaussianBlur(usual.picture, (0, 0), 0.7)
+def _ways(usual: UsualColours) -> sparse.csr_matrix:
+    """(H W, H W) how easily a walk goes from a pixel to a neighbour: where colours, or the moments they are there, are alike."""
+    smooth, number = (
+        cv2.GaussianBlur(usual.picture, (0, 0), 0.7),
+        np.arange(usual.steady.size).reshape(usual.steady.shape),
+    )
     steps = np.diff(smooth, axis=1), np.diff(smooth, axis=0)
     alike = (np.exp(-np.sum((step / UNLIKE_LEVELS) ** 2, axis=-1)) + LEAST_WAY for step in steps)
-    across, down = (np.where(same, np.float32(1.0), way) for same, way in zip(usual.together, alike, strict=True))
-    return across, down
+    ways = [np.where(same, np.float32(1.0), way) for same, way in zip(usual.together, alike, strict=True)]
+    one = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    other = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    way = np.concatenate([step.ravel() for step in ways]).astype(float)
+    joined = sparse.coo_matrix((way, (one, other)), shape=(number.size, number.size)).tocsr()
+    return joined + joined.T
 
 
-def _random_walk(evidence: Floats, ways: tuple[Floats, Floats]) -> Floats:
+def _random_walk(evidence: Floats, ways: sparse.csr_matrix) -> Floats:
     """(H, W) probability that a walk that starts at a pixel ends at the person.
 
     Each pixel ends a walk at the person as likely as its evidence says, at the scene as its negative says; at
     the border it ends at the scene.
     """
-    height, width = evidence.shape
-    number = np.arange(height * width).reshape(height, width)
-    one = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
-    other = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
-    way = np.concatenate([step.ravel() for step in ways]).astype(float)
-    joined = sparse.coo_matrix((way, (one, other)), shape=(number.size, number.size)).tocsr()
-    joined = joined + joined.T
     scene = np.maximum(-evidence, 0.0).astype(float) + DOWN
     scene[[0, -1]], scene[:, [0, -1]] = BORDER, BORDER
     person = np.maximum(evidence, 0.0).astype(float).ravel()
-    leaving = np.asarray(joined.sum(axis=1)).ravel() + scene.ravel() + person
-    found = linalg.spsolve((sparse.diags(leaving) - joined).tocsc(), person, permc_spec="MMD_AT_PLUS_A")
-    return np.asarray(found.reshape(height, width), np.float32)
+    leaving = np.asarray(ways.sum(axis=1)).ravel() + scene.ravel() + person
+    found = linalg.spsolve((sparse.diags(leaving) - ways).tocsc(), person, permc_spec="MMD_AT_PLUS_A")
+    return np.asarray(found.reshape(evidence.shape), np.float32)

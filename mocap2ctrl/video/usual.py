@@ -45,14 +45,12 @@ class UsualColours:
         picture: (H, W, 3) median of the frames that agree.
         moves: (H, W) log likelihood that the usual colour is that of a body that moves, over that of a still scene, nats.
         steady: (H, W) pixels whose usual colour is the same to within noise whenever it is there.
-        agree: (T, H, W) frames that have the usual colour.
         together: (H, W - 1) and (H - 1, W): a pixel and the next, across and down, are of one thing.
     """
 
     picture: Floats
     moves: Floats
     steady: Masks
-    agree: Masks
     together: tuple[Masks, Masks]
 
 
@@ -67,7 +65,7 @@ def usual_colours(images: Image) -> UsualColours:
     known = np.clip((len(images) - wide) / (COVERED_AT_TIMES * len(images)), 0.0, 1.0) * _contrast(picture, together)
     moves = np.where(scene > 0.0, -known * np.minimum(scene, MOST), np.minimum(-scene, MOST)).astype(np.float32)
     steady = (narrow > ALWAYS * len(images)) | (scene > STEADY)
-    return UsualColours(picture, moves, steady, agree, together)
+    return UsualColours(picture, moves, steady, together)
 
 
 def _most_agreed(smooth: Image) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:

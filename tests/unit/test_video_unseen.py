@@ -39,14 +39,12 @@ def test_a_scene_that_shows_itself_for_moments_is_told_from_cloth_that_moves() -
 
 def test_flat_cloth_that_moves_is_not_taken_for_the_scene() -> None:
     rng = np.random.default_rng(3)
-    frames = []
-    for t in range(FRAMES):
-        frame = rng.uniform(60, 190, (40, 60, 3)) if t == 0 else frames[0].astype(float)
-        left = 20 + round(6 * np.sin(0.7 * t))
-        black = frame.copy()
-        black[:, left : left + 24] = 12.0
-        frames.append(frame.astype(np.uint8) if t == 0 else noisy([black.astype(np.uint8)], 1.0, t)[0])
-    moves = usual_colours(np.stack(frames[1:])).moves
+    behind, frames = rng.uniform(60, 190, (40, 60, 3)).astype(np.uint8), []
+    for t in range(1, FRAMES):
+        left, frame = 20 + round(6 * np.sin(0.7 * t)), behind.copy()
+        frame[:, left : left + 24] = 12
+        frames += noisy([frame], 1.0, t)
+    moves = usual_colours(np.stack(frames)).moves
     assert np.min(moves[5:-5, 28:36]) > -1.0
 
 
@@ -94,6 +92,14 @@ def test_who_stands_still_is_no_background(order: int, tmp_path: Path) -> None:
     assert found.method == "median"
     assert len(found.masks) == len(masks)
     assert overlap(found.masks, masks) > 0.8
+
+
+def test_who_appears_from_nowhere_is_told(tmp_path: Path) -> None:
+    images, _ = walk([*[None] * 25, *np.linspace(60, 180, 25)], (240, 180))
+    found = from_video(write_video(tmp_path / "v.mp4", images), method="median")
+    assert any("appears in the middle of the picture at 0.83 s" in warning for warning in found.warnings)
+    images, _ = walk(np.linspace(60, 180, 25), (240, 180))
+    assert not any("middle" in warning for warning in from_video(write_video(tmp_path / "w.mp4", images)).warnings)
 
 
 def test_nothing_moves(tmp_path: Path) -> None:
