@@ -237,6 +237,8 @@ def fit(
         *capture_warnings(outcome.capture, reference),
     )
     effort = {"evaluations": outcome.evaluations, "wall_s": outcome.wall_s, "core_s": outcome.core_s}
+    if outcome.recorded:
+        effort["recorded"] = outcome.recorded
     verdicts = {f"in_{name}": verdict(other) for name, other in elsewhere.items()}
     seen_by = loaded if isinstance(loaded, LoadedSilhouettes) else None
     write_outputs(

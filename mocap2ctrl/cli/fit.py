@@ -196,6 +196,7 @@ def _fit(options: argparse.Namespace, crew: Crew) -> int:
                 },
                 "states": len(result.capture.finished_controller().states),
                 "evaluations": outcome.evaluations,
+                "recorded": outcome.recorded,
                 "diverged": outcome.diverged,
                 "interrupted": outcome.interrupted,
                 "wall_s": round(outcome.wall_s, 2),
@@ -256,8 +257,9 @@ def _print_summary(result: FitResult) -> None:
         print(f"of that the track: {evaluation.track_joint_error_cm:.1f} cm ({aligned})")
     for name, other in result.elsewhere.items():
         print(f"in engine {name}: {verdict(other)}")
+    earlier = f"{outcome.recorded:,} of them by earlier runs; this one took " if outcome.recorded else ""
     print(
-        f"{states}, {outcome.evaluations:,} evaluations, "
+        f"{states}, {outcome.evaluations:,} evaluations, {earlier}"
         f"{outcome.wall_s:.0f} s ({outcome.core_s / 60:.1f} core-minutes)\n"
         f"look at {folder / 'overlay.mp4'} and {folder / 'report.html'}; the controller is {folder / 'controller.json'}"
     )

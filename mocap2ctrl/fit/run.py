@@ -79,14 +79,15 @@ class FitOutcome:
 
     Attributes:
         capture: with the controller.
-        evaluations: simulations that it took.
+        evaluations: simulations that it took, those of runs that it went on with included.
         cost: E over the whole clip.
-        wall_s, core_s: seconds; core_s counts workers, a cluster's too.
+        wall_s, core_s: seconds of this run; core_s counts workers, a cluster's too.
         interrupted: whether Ctrl-C ended it early; the controller is then the best so far.
         diverged: evaluations whose simulation had to be stopped; the first are kept in the capture.
         remote_s: what of core_s was spent on a cluster.
         told: what became of each refinement, in words.
         earlier: where the controller is kept that was there before; None if there was none.
+        recorded: how many of the evaluations earlier runs had made.
     """
 
     capture: Capture
@@ -99,6 +100,7 @@ class FitOutcome:
     remote_s: float = 0.0
     told: tuple[str, ...] = ()
     earlier: Path | None = None
+    recorded: int = 0
 
 
 def fit_capture(
@@ -159,7 +161,7 @@ def fit_capture(
             watch.controller(final_terms(pool, capture, controller))
     wall, core = time.perf_counter() - begun, cpu_seconds() - cpu + pool.remote_s
     effort = (wall, core, interrupted, pool.diverged, pool.remote_s)
-    return FitOutcome(finished, pool.evaluations, best.cost, *effort, told, earlier)
+    return FitOutcome(finished, pool.evaluations, best.cost, *effort, told, earlier, journal.recorded)
 
 
 def evaluation_setup(capture: Capture) -> EvaluationSetup:

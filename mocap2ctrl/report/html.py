@@ -48,6 +48,7 @@ NUMBERS: dict[str, Headline] = {
     "states": Headline("states"),
     "states_per_second": Headline("states entered a second", "", "{:.1f}", "Vondrak 2012: 2.5 to 4.8"),
     "evaluations": Headline("evaluations", "", "{:,}"),
+    "recorded": Headline("of them by earlier runs", "", "{:,}", "times are of the last run"),
     "wall_s": Headline("time", "s", "{:,.0f}"),
     "core_s": Headline("processor time", "core s", "{:,.0f}"),
     "seed": Headline("seed"),

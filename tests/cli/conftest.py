@@ -36,6 +36,7 @@ FIT_KEYS = {
     "elsewhere",
     "states",
     "evaluations",
+    "recorded",
     "diverged",
     "interrupted",
     "wall_s",

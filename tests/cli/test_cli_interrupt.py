@@ -120,7 +120,10 @@ def test_ctrl_c_keeps_the_best_so_far_and_the_fit_can_go_on(
     assert 1 <= stages(folder) < STAGES
     assert len(api.load(folder).finished_controller().states) == said["states"]
     assert run("evaluate", folder, "--json").json["joint_error_cm"] == said["joint_error_cm"]
-    assert run("fit", walk_bvh, "-o", folder, "--workers", 1, *ARGUMENTS, "--resume").code == 0
+    resumed = run("fit", walk_bvh, "-o", folder, "--workers", 1, *ARGUMENTS, "--resume").json
+    assert said["recorded"] == 0
+    assert said["evaluations"] <= resumed["recorded"] < resumed["evaluations"]
+    assert "of them by earlier runs" in (folder / "report.html").read_text(encoding="utf-8")
     assert stages(folder) == STAGES
     assert controller_in(folder) == controller_of_an_undisturbed_fit(run, walk_bvh, tmp_path, undisturbed)
     run("fit", walk_bvh, "-o", folder, "--workers", 1, "--budget", "tiny", "--resume").refused("has ended")
