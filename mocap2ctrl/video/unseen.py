@@ -3,8 +3,9 @@
 Where the person covers the scene for most of a clip, a pixel's usual colour is the person's. Colours are sorted by a palette of the
 clip's own; a colour's share in what moves is set against its share in the seen scene nearby. That, and whether the usual colour is
 steady (`usual.py`), is evidence for each pixel; a random walk (Grady 2006, with priors as in Grady 2005) carries it to pixels
-that look alike, and what is then taken for the person teaches the colours again, as in GrabCut (Rother 2004). Of what is left
-nobody knows what is behind it, and in each frame its colour decides.
+that look alike, and what is then taken for the person teaches the colours again, as in GrabCut (Rother 2004). Where the usual
+colour is the person's, what else the pixel shows is judged in the same way, for the scene may be seen there at times. Of what
+is left nobody knows what is behind it, and in each frame its colour decides.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mocap2ctrl.video.decode import Footage, Image, working_size
 from mocap2ctrl.video.masks import box_of
 from mocap2ctrl.video.medians import median_where
 from mocap2ctrl.video.motion import change_at
-from mocap2ctrl.video.usual import UsualColours, usual_colours
+from mocap2ctrl.video.usual import UsualColours, next_colours, usual_colours
 
 COLOURS = 32
 PALETTE_FRAMES, PALETTE_STEP = 6, 7
@@ -43,6 +44,9 @@ OTHER_LEVELS = 24.0
 """Grey levels that a moving pixel is away from the usual colour if it is sure to be the person's."""
 GHOST, SURELY = 0.5, 0.6
 """Share of walks that end at the person, from which a pixel is unseen; and from which its colour is the person's."""
+SETTLED, SHOWN = 0.05, 0.25
+"""How strongly a walk over what else pixels show ends where only one colour is known; and the share of walks that end at the person
+up to which that is the scene."""
 UNSEEN_ODDS = 1.0
 """Log odds for the person in an unseen pixel, before its colour is looked at."""
 GHOST_FRAMES = 0.5
@@ -151,13 +155,31 @@ def told_apart(images: Image, moving: Masks, covered: Floats) -> tuple[Floats, M
     person, weight = seen, MOVES_AT_FIRST
     for _ in range(ROUNDS):
         looks = _learn(palette, person, usual.picture, trust, height)
-        odds = np.clip(looks.log_odds(usual.picture), -MOST_ODDS, MOST_ODDS)
-        colours = np.where(usual.steady, STEADY_COUNTS * ODDS, ODDS) * cv2.GaussianBlur(odds, (0, 0), 1.0)
-        ghost = _random_walk(colours + weight * usual.moves, ways)
+        ghost = _random_walk(_by_colours(looks, usual) + weight * usual.moves, ways)
         trust, weight = (1.0 - ghost) ** 2, MOVES
         person = seen + GHOST_FRAMES * len(images) * np.bincount(labels[ghost > SURELY], minlength=COLOURS)
-    solid = cv2.morphologyEx((ghost > GHOST).astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0
-    return usual.picture, np.asarray(solid), looks
+    picture, shown = _shown_at_times(images, usual, ghost > GHOST, looks)
+    return picture, _opened((ghost > GHOST) & ~shown), looks
+
+
+def _shown_at_times(images: Image, usual: UsualColours, hidden: Masks, looks: Unseen) -> tuple[Floats, Masks]:
+    """A picture of the scene, and the pixels (H, W) of those with the person's usual colour where other frames show the scene."""
+    if not hidden.any():
+        return usual.picture, hidden
+    other, there = next_colours(images, usual, hidden)
+    evidence = np.where(there, _by_colours(looks, other) + MOVES * other.moves, np.where(hidden, SETTLED, -SETTLED))
+    shown = _opened(there & (_random_walk(np.asarray(evidence, np.float32), _ways(other)) < SHOWN))
+    return np.where(shown[..., None], other.picture, usual.picture), shown
+
+
+def _by_colours(looks: Unseen, usual: UsualColours) -> Floats:
+    """(H, W) how strongly colours draw a walk to the person."""
+    odds = cv2.GaussianBlur(np.clip(looks.log_odds(usual.picture), -MOST_ODDS, MOST_ODDS), (0, 0), 1.0)
+    return np.asarray(np.where(usual.steady, STEADY_COUNTS * ODDS, ODDS) * odds, np.float32)
+
+
+def _opened(mask: Masks) -> Masks:
+    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0)
 
 
 def _covered(bodies: Masks, moving: Masks) -> Floats:

@@ -33,6 +33,8 @@ TOGETHER = 0.9
 """Two neighbours whose usual colours are there in the same frames, to this share, are of one thing: no outline is between them."""
 FLAT, SHOWS = 0.75, 1.5
 """Grey levels from a pixel to the next in a flat picture: noise; and so many more where motion would show."""
+LEAST_FRAMES, LEAST_SHARE = 3, 0.1
+"""Frames, and share of all, that the next group needs."""
 ALWAYS, STEADY = 0.9, 2.0
 """A colour is steady that is there in so large a share of the frames, or speaks for the scene by so many nats."""
 
@@ -46,43 +48,72 @@ class UsualColours:
         moves: (H, W) log likelihood that the usual colour is that of a body that moves, over that of a still scene, nats.
         steady: (H, W) pixels whose usual colour is the same to within noise whenever it is there.
         together: (H, W - 1) and (H - 1, W): a pixel and the next, across and down, are of one thing.
+        agree, like: (T, H, W) frames that show the usual colour, within the narrow and within the wide tolerance.
     """
 
     picture: Floats
     moves: Floats
     steady: Masks
     together: tuple[Masks, Masks]
+    agree: Masks
+    like: Masks
 
 
 def usual_colours(images: Image) -> UsualColours:
     """The largest group of frames (T, H, W, 3) that agree with one of them, for each pixel."""
-    smooth = np.stack([cv2.GaussianBlur(image, (0, 0), SMOOTHING) for image in images])
-    narrow, wide, index = _most_agreed(smooth)
-    usual = np.take_along_axis(smooth, index[None, ..., None], axis=0)[0]
-    agree = np.stack([_difference(image, usual) <= SAME_LEVELS for image in smooth])
+    smooth = _smooth(images)
+    return _colours_of(images, *_largest_group(smooth, np.ones(smooth.shape[:-1], bool)))
+
+
+def next_colours(images: Image, usual: UsualColours, where: Masks) -> tuple[UsualColours, Masks]:
+    """The largest group of the frames that show something else, for some pixels (H, W); and which of them have one.
+
+    Pixels without one, and all others, keep their usual colour.
+    """
+    agree, like = _largest_group(_smooth(images)[:, where], ~usual.like[:, where])
+    has, there = np.count_nonzero(agree, axis=0) >= max(LEAST_FRAMES, LEAST_SHARE * len(images)), where.copy()
+    there[where] = has
+    agreed, alike = usual.agree.copy(), usual.like.copy()
+    agreed[:, there], alike[:, there] = agree[:, has], like[:, has]
+    return _colours_of(images, agreed, alike), there
+
+
+def _smooth(images: Image) -> Image:
+    return np.stack([cv2.GaussianBlur(image, (0, 0), SMOOTHING) for image in images])
+
+
+def _largest_group(smooth: Image, free: Masks) -> tuple[Masks, Masks]:
+    """(T, …) which of the free frames are within the narrow, and within the wide tolerance of the one with which most agree.
+
+    Args:
+        smooth: (T, …, 3) colours of any pixels.
+        free: (T, …) frames that may be in the group.
+    """
+    count, near = len(smooth), np.zeros(free.shape, np.uint16)
+    for t, image in enumerate(smooth):
+        near[t] += free[t]
+        for other in range(t + 1, count):
+            same = _difference(image, smooth[other]) <= SAME_LEVELS
+            near[t] += same & free[other]
+            near[other] += same & free[t]
+    best = np.argmax(near * free, axis=0)
+    colour = np.take_along_axis(smooth, best[None, ..., None], axis=0)[0]
+    off = np.stack([_difference(image, colour) for image in smooth])
+    return (off <= SAME_LEVELS) & free, (off <= WIDE * SAME_LEVELS) & free
+
+
+def _colours_of(images: Image, agree: Masks, like: Masks) -> UsualColours:
+    """What groups of frames show."""
+    narrow, wide = (np.count_nonzero(frames, axis=0) for frames in (agree, like))
     picture, together = median_where(images, agree), (_together(agree, 1), _together(agree, 0))
     scene = _of_scene(narrow, wide)
     known = np.clip((len(images) - wide) / (COVERED_AT_TIMES * len(images)), 0.0, 1.0) * _contrast(picture, together)
     moves = np.where(scene > 0.0, -known * np.minimum(scene, MOST), np.minimum(-scene, MOST)).astype(np.float32)
     steady = (narrow > ALWAYS * len(images)) | (scene > STEADY)
-    return UsualColours(picture, moves, steady, together)
+    return UsualColours(picture, moves, steady, together, agree, like)
 
 
-def _most_agreed(smooth: Image) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """(H, W) frames within the narrow and within the wide tolerance of the frame with which most agree, and that frame."""
-    narrow, wide, index = (np.zeros(smooth.shape[1:3], np.int32) for _ in range(3))
-    for t, image in enumerate(smooth):
-        near, around = (np.zeros_like(narrow) for _ in range(2))
-        for other in smooth:
-            difference = _difference(image, other)
-            near += difference <= SAME_LEVELS
-            around += difference <= WIDE * SAME_LEVELS
-        better = near > narrow
-        narrow[better], wide[better], index[better] = near[better], around[better], t
-    return narrow, wide, index
-
-
-def _of_scene(narrow: npt.NDArray[np.int32], wide: npt.NDArray[np.int32]) -> Array:
+def _of_scene(narrow: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]) -> Array:
     """(H, W) log likelihood of the counts for a still scene over a moving body, nats."""
     spread = np.asarray(wide - narrow, float)
     return np.asarray(narrow * np.log(OF_SCENE / OF_BODY) + spread * np.log((1.0 - OF_SCENE) / (1.0 - OF_BODY)), float)
