@@ -8,9 +8,10 @@ import cv2
 import numpy as np
 
 from mocap2ctrl.errors import VideoError
-from mocap2ctrl.video.camera_path import CameraPath, camera_path
+from mocap2ctrl.types import Array, Masks
+from mocap2ctrl.video.camera_path import LOOK_PIXELS, CameraPath, camera_path
 from mocap2ctrl.video.cuts import keeps_its_place
-from mocap2ctrl.video.decode import Footage, Image
+from mocap2ctrl.video.decode import Footage, Image, working_size
 from mocap2ctrl.video.registration import Register, Similarity
 
 STEADY_PX = 0.5
@@ -27,6 +28,9 @@ LEAST_FOUND = 0.3
 """Share of the frames in which the first one's scene must be found again, where that has enough to be found."""
 STILL_S = 1.0
 """A still part as long as this is worth naming."""
+LOOKS, LOOK_SMOOTHING, LOOK_CELLS, CLEARLY = 12, 1.0, (16, 12), 0.7
+"""Frames in which a path is doubted, pixels by which they are smoothed, cells that each counts for one, and the share of one
+difference from the scene up to which another is clearly less."""
 SCENE_FRAMES = 9
 """So many frames tell where a clean plate lies on the clip."""
 
@@ -53,14 +57,51 @@ def held_still(footage: Footage, where: str) -> tuple[Footage, tuple[str, ...]]:
             f"the scene is cut; film from a tripod, or choose a still part with --time-range A B"
         )
     shake = path.shake_px
+    if shake <= STEADY_PX or _looks_still(path, footage.images):
+        return footage, ()
     if shake > MOST_PX:
         raise VideoError(_moves(path, footage, where))
-    if shake <= STEADY_PX:
-        return footage, ()
     exact = camera_path(footage.images, samples=len(footage.images), pixels=footage.images[0, ..., 0].size)
     scale = _source_scale(footage)
     note = f"video: the picture shakes by up to {shake * scale:.1f} pixels of the video; that is undone"
     return replace(footage, images=_stabilised(footage.images, exact)), (note,)
+
+
+def _looks_still(path: CameraPath, images: Image) -> bool:
+    """Whether the frames that are farthest off are more like the scene as it stands than like the scene as it is said to move.
+
+    Before a wall with little on it most corners are the body's, and the path may be its own. Then edges of the scene, on which
+    there are no corners, are where they were in more places than they are where the path puts them.
+    """
+    away = path.away(path.middle)
+    usual = int(np.nanargmin(away))
+    off = np.flatnonzero(away > STEADY_PX)
+    off = off[np.argsort(away[off], kind="stable")][-LOOKS:]
+    size = working_size((images.shape[2], images.shape[1]), LOOK_PIXELS)
+    scale = size[0] / images.shape[2]
+    scene, there = _look(images[path.frames[usual]], size), np.full((size[1], size[0]), 255, np.uint8)
+    stands = goes = 0
+    for index in map(int, off):
+        seen = _look(images[path.frames[index]], size)
+        pose = path.pose(index).after(path.pose(usual).inverse()).scaled(scale)
+        inside = warped(there, pose, cv2.BORDER_CONSTANT) == 255
+        here, moved = (_by_cells(cv2.absdiff(seen, other), inside) for other in (scene, warped(scene, pose)))
+        stands += int(np.count_nonzero(here < CLEARLY * moved))
+        goes += int(np.count_nonzero(moved < CLEARLY * here))
+    return stands > goes
+
+
+def _look(image: Image, size: tuple[int, int]) -> Image:
+    """Grey levels of a small picture, so smooth that one that is moved is no smoother."""
+    small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
+    return np.asarray(cv2.GaussianBlur(small, (0, 0), LOOK_SMOOTHING), np.uint8)
+
+
+def _by_cells(values: Image, inside: Masks) -> Array:
+    """Means of the cells of a picture, of pixels inside; NaN where there is none."""
+    weights = cv2.resize(inside.astype(np.float32), LOOK_CELLS, interpolation=cv2.INTER_AREA)
+    total = cv2.resize(np.where(inside, values, 0).astype(np.float32), LOOK_CELLS, interpolation=cv2.INTER_AREA)
+    return np.where(weights > 0.5, total / np.maximum(weights, 0.5), np.nan)
 
 
 def _source_scale(footage: Footage) -> float:
@@ -127,11 +168,11 @@ def onto_clip(picture: Image, images: Image) -> tuple[Image, float]:
     return (warped(picture, pose), away) if away > LEAST_PX else (picture, 0.0)
 
 
-def warped(image: Image, similarity: Similarity) -> Image:
-    """A picture (H, W, 3) moved by a similarity about its centre; its border is repeated."""
+def warped(image: Image, similarity: Similarity, border: int = cv2.BORDER_REPLICATE) -> Image:
+    """A picture (H, W, 3) moved by a similarity about its centre; its border is repeated, or black."""
     height, width = image.shape[:2]
     centre = complex(0.5 * (width - 1), 0.5 * (height - 1))
     a, b = similarity.a, centre + similarity.b - similarity.a * centre
     matrix = np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
-    moved = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    moved = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=border)
     return np.asarray(moved, np.uint8)

@@ -20,6 +20,8 @@ BESIDE = 0.3
 """Width of what a line is fitted to on each side of the person, as a share of the picture's width."""
 PLAIN_LEVELS = 7.0
 """Grey levels by which a pixel beside the person may be off the line."""
+ROW_PLAIN = 0.65
+"""Share of a row that must be on its line."""
 ROUNDS = 3
 FEWEST = 12
 
@@ -31,10 +33,12 @@ class Backdrop:
     Attributes:
         picture: (H, W, 3) the scene, made up where the person may be.
         plain: share of what is beside the person that the backdrop explains.
+        broken: share of the rows in which it does not explain enough: tiles under the feet, say.
     """
 
     picture: Floats
     plain: float
+    broken: float = 0.0
 
 
 def plain_backdrop(picture: Floats, person: Masks) -> Backdrop:
@@ -60,7 +64,8 @@ def plain_backdrop(picture: Floats, person: Masks) -> Backdrop:
     result = picture.copy()
     part = (slice(rows[0], rows[-1] + 1), slice(left, right))
     result[part] = np.where(person[part][..., None], made[part[0]], picture[part])
-    return Backdrop(np.asarray(result, np.float32), float(agree[part[0]].mean()))
+    shares = agree[part[0]].mean(axis=1)
+    return Backdrop(np.asarray(result, np.float32), float(shares.mean()), float(np.mean(shares < ROW_PLAIN)))
 
 
 def _lines(values: Floats, across: Floats) -> tuple[Floats, Masks]:

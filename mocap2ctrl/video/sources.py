@@ -23,6 +23,8 @@ STAYING = 0.85
 """Share of the frames in which one place is covered by the body, from which the person stays on the spot."""
 PLAIN = 0.93
 """Share of the pixels beside the person that must lie on a smooth backdrop for it to be one."""
+BROKEN = 0.06
+"""Share of the person's height beside which most may be something else: the edge of a floor, seen by a camera that is askew."""
 ODD = 0.05
 """Share of the scene without bodies that may differ from a backdrop that was made up."""
 RESTLESS_LEVELS, RESTLESS = 24.0, 0.06
@@ -125,11 +127,14 @@ def _from_frames_with_somebody(
         backdrop = plain_backdrop(masked_median(footage.images, bodies)[0], _around(bodies, footage))
         seen = f"{100 * backdrop.plain:.0f} % of what is beside the person is one smooth surface"
         odd = _restlessness(backdrop.picture, footage, bodies)
-        if method == "key" or (backdrop.plain > PLAIN and odd < ODD):
+        if method == "key" or (backdrop.plain > PLAIN and backdrop.broken < BROKEN and odd < ODD):
             return _whole(
                 backdrop.picture, "key", f"background: a plain backdrop, continued behind the person ({seen}); {why}"
             )
-        why += f", before no plain backdrop ({seen}, {100 * odd:.0f} % of it differs elsewhere)"
+        why += (
+            f", before no plain backdrop ({seen}, but beside {100 * backdrop.broken:.0f} % of the person's height; "
+            f"{100 * odd:.0f} % of it differs elsewhere)"
+        )
     if several and method is None and covered > STAYING:
         method = "median"
     if method == "motion" or (method is None and covered > STAYING):

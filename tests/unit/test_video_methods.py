@@ -80,6 +80,22 @@ def test_a_studio_in_which_the_person_stays_is_keyed(tmp_path: Path) -> None:
     assert any("plain backdrop" in note for note in found.notes)
 
 
+def test_tiles_under_the_feet_are_no_plain_backdrop(tmp_path: Path) -> None:
+    """However plain the wall is; and that there is little on it does not make the body's motion the camera's."""
+    width, height = LARGE
+    scene, floor = np.full((height, width, 3), (205, 200, 190), np.float32), int(0.9 * height)
+    scene[height // 2 :] = (120, 90, 60)
+    down, across = np.mgrid[: height - floor, :width]
+    scene[floor:] = np.where(((across // 14 + down // 5) % 2 == 0)[..., None], 150.0, 102.0)
+    scene = np.asarray(scene * np.linspace(0.92, 1.05, width)[None, :, None], np.uint8)
+    images, masks = jumping_jacks(scene)
+    found = from_video(write_video(tmp_path / "v.mp4", images))
+    assert found.method == "motion"
+    assert any("but beside" in note for note in found.notes)
+    assert not any("shakes" in note for note in found.notes)
+    assert seen(found, masks) > 0.6
+
+
 def test_a_person_who_stays_before_an_ordinary_wall(tmp_path: Path) -> None:
     images, masks = jumping_jacks(room(LARGE))
     found = from_video(write_video(tmp_path / "v.mp4", images))
