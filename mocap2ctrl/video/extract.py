@@ -110,13 +110,12 @@ def from_video(
     given = None if plate is None else Path(plate)
     whole = read_footage(path, fps=fps, time_range=time_range, slowmo=slowmo, progress=progress)
     footage, cut = one_scene(whole, None if person_at is None else person_at.time_s)
-    if cut is None:
-        return _from_footage(footage, Path(path), given, method, person_at, progress)
+    cuts = () if cut is None else (cut,)
     try:
         found = _from_footage(footage, Path(path), given, method, person_at, progress)
-    except VideoError as error:
-        raise VideoError(f"{error}; {cut}") from error
-    return replace(found, warnings=(cut, *found.warnings))
+    except VideoError as error:  # what is missing in the file may be why
+        raise VideoError("; ".join((str(error), *cuts, *footage.warnings))) from error
+    return replace(found, warnings=(*cuts, *found.warnings))
 
 
 def _from_footage(

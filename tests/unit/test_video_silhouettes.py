@@ -16,6 +16,7 @@ from mocap2ctrl.geometry.camera import camera_centre, on_plane, project, rays, t
 from mocap2ctrl.types import Camera
 from mocap2ctrl.video.border import usable_range
 from mocap2ctrl.video.camera_file import load_camera, save_camera
+from mocap2ctrl.video.choice import PersonAt
 from mocap2ctrl.video.extract import from_video
 from mocap2ctrl.video.mask_files import save_masks
 from mocap2ctrl.video.picture import outlined_frames
@@ -287,6 +288,8 @@ class TestLoadSilhouettes:
         cut.write_bytes(data[: int(0.8 * len(data))])
         (warning,) = (w for w in from_video(cut).warnings if "cannot be decoded" in w)
         assert "of 30 frames" in warning
+        with pytest.raises(VideoError, match=r"nobody moves at 0,0 .*; \d+ of 30 frames .* cannot be decoded"):
+            from_video(cut, person_at=PersonAt(0.0, 0.0))  # a refusal tells it, too
         assert not any("cannot be decoded" in w for w in from_video(inside[0]).warnings)
 
     def test_without_a_camera_one_is_estimated_and_said(self, tmp_path: Path) -> None:
