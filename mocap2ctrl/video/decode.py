@@ -63,6 +63,7 @@ class Footage:
         slowmo: how often slower than life the file plays: a second of it is 1 / slowmo of real time.
         notes: what was understood of the file, sentences for the user.
         warnings: what is missing in it.
+        beyond_s: of the video before and after the part that was asked for, real seconds.
     """
 
     images: Image
@@ -73,6 +74,7 @@ class Footage:
     slowmo: float = 1.0
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    beyond_s: tuple[float, float] = (0.0, 0.0)
 
 
 def working_size(size: tuple[int, int], area: float) -> tuple[int, int]:
@@ -138,6 +140,7 @@ def read_footage(
             *_cut_off(info, to_end=to_end),
             *_damage(lost, times, part),
         ),
+        beyond_s=(start_s / slower, (info.duration_s - end_s) / slower),
     )
 
 

@@ -28,6 +28,19 @@ STANDS = 15
 """Who sets out from a place leaves it by some of this width, pixels, before anything is seen to move."""
 
 
+def empty_frames(images: Image, bodies: Masks, fps: float, *, doubted: bool = True) -> tuple[int, int] | None:
+    """First frame, and the one after the last, of a stretch without anybody; None if there is none.
+
+    Args:
+        images: (T, H, W, 3).
+        bodies: (T, h, w) where something moves.
+        fps: frames a second.
+        doubted: whether somebody is looked for who stands still in it.
+    """
+    stretch = empty_stretch(images, fps) or empty_middle(bodies, fps)
+    return None if stretch is None or (doubted and holds_somebody(images, bodies, stretch)) else stretch
+
+
 def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
     """First frame, and the one after the last, of a stretch without anybody at the clip's beginning or end.
 

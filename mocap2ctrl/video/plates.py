@@ -52,14 +52,19 @@ def read_plate(path: Path, footage: Footage, bodies: Masks) -> Floats:
             f"another shape; give a picture by the same camera"
         )
     reduced = cv2.resize(image[..., ::-1], (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
-    placed = onto_clip(reduced, footage.images)[0].astype(np.float32)
-    picture, agreement = with_own_pixels(placed, footage.images, bodies)
+    picture, agreement = as_the_clip_shows_it(reduced, footage, bodies)
     if agreement < LEAST_AGREEMENT:
         raise VideoError(
             f"{path}: is no clean background (only {100 * agreement:.0f} % of the still part of the video looks like it); give a "
             f"picture of the same scene by the same camera, or leave the picture out"
         )
     return picture
+
+
+def as_the_clip_shows_it(picture: Image, footage: Footage, bodies: Masks) -> tuple[Floats, float]:
+    """A picture (H, W, 3) of the scene by the clip's camera, in its place and light; and the share of the clip that agrees."""
+    placed = onto_clip(picture, footage.images)[0].astype(np.float32)
+    return with_own_pixels(placed, footage.images, bodies)
 
 
 def with_own_pixels(picture: Floats, images: Image, bodies: Masks) -> tuple[Floats, float]:

@@ -13,7 +13,8 @@ from mocap2ctrl.types import Masks
 from mocap2ctrl.video.backdrop import plain_backdrop
 from mocap2ctrl.video.background import Floats, largest_of_three
 from mocap2ctrl.video.decode import Footage
-from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody, with_who_stands
+from mocap2ctrl.video.elsewhere import empty_elsewhere
+from mocap2ctrl.video.empties import empty_frames, with_who_stands
 from mocap2ctrl.video.medians import enlarged, masked_median
 from mocap2ctrl.video.plates import plate_beside, read_plate, with_own_pixels
 from mocap2ctrl.video.unseen import Unseen, scene_behind
@@ -80,9 +81,14 @@ def empty_scene(
         why = "given with --background" if plate is not None else "found beside the video"
         return _whole(read_plate(found, footage, bodies), "plate", f"background: the clean plate {found}, {why}")
     if method in (None, "empty"):
-        stretch = empty_stretch(footage.images, footage.fps) or empty_middle(bodies, footage.fps)
-        if stretch is not None and (method or not holds_somebody(footage.images, bodies, stretch)):
+        stretch = empty_frames(footage.images, bodies, footage.fps, doubted=method is None)
+        if stretch is not None:
             return _from_empty_frames(footage, bodies, stretch)
+        elsewhere = empty_elsewhere(footage, bodies, video)
+        if elsewhere is not None:
+            picture, start, end = elsewhere
+            where = f"from {start:.2f} to {end:.2f} s of the video, outside of the part that is used"
+            return _whole(picture, "empty", f"background: the empty frames {where}")
         if method == "empty":
             raise VideoError(
                 f"{video}: no empty frames (nobody leaves or enters through the border); leave the method out, or give "
@@ -132,8 +138,8 @@ def _from_frames_with_somebody(
                 backdrop.picture, "key", f"background: a plain backdrop, continued behind the person ({seen}); {why}"
             )
         why += (
-            f", before no plain backdrop ({seen}, but beside {100 * backdrop.broken:.0f} % of the person's height; "
-            f"{100 * odd:.0f} % of it differs elsewhere)"
+            f", before no plain backdrop ({seen}, at {100 * backdrop.broken:.0f} % of the height there is more beside it, and "
+            f"{100 * odd:.0f} % differs elsewhere)"
         )
     if several and method is None and covered > STAYING:
         method = "median"
