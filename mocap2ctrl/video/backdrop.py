@@ -21,7 +21,7 @@ BESIDE = 0.3
 PLAIN_LEVELS = 7.0
 """Grey levels by which a pixel beside the person may be off the line."""
 ROW_PLAIN = 0.65
-"""Share of a row that must be on its line."""
+"""Share of a row, on one side at least, that must be on its line."""
 ROUNDS = 3
 FEWEST = 12
 
@@ -33,7 +33,7 @@ class Backdrop:
     Attributes:
         picture: (H, W, 3) the scene, made up where the person may be.
         plain: share of what is beside the person that the backdrop explains.
-        broken: share of the rows in which it does not explain enough: tiles under the feet, say.
+        broken: share of the rows in which it explains too little on either side: tiles under the feet, say.
     """
 
     picture: Floats
@@ -64,8 +64,10 @@ def plain_backdrop(picture: Floats, person: Masks) -> Backdrop:
     result = picture.copy()
     part = (slice(rows[0], rows[-1] + 1), slice(left, right))
     result[part] = np.where(person[part][..., None], made[part[0]], picture[part])
-    shares = agree[part[0]].mean(axis=1)
-    return Backdrop(np.asarray(result, np.float32), float(shares.mean()), float(np.mean(shares < ROW_PLAIN)))
+    agree = agree[part[0]]
+    sides = [agree[:, side].mean(axis=1) for side in (beside < left, beside >= right) if side.any()]
+    broken = float(np.mean(np.max(sides, axis=0) < ROW_PLAIN))
+    return Backdrop(np.asarray(result, np.float32), float(agree.mean()), broken)
 
 
 def _lines(values: Floats, across: Floats) -> tuple[Floats, Masks]:

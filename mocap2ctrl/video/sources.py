@@ -25,7 +25,7 @@ STAYING = 0.85
 PLAIN = 0.93
 """Share of the pixels beside the person that must lie on a smooth backdrop for it to be one."""
 BROKEN = 0.06
-"""Share of the person's height beside which most may be something else: the edge of a floor, seen by a camera that is askew."""
+"""Share of the height beside which there may be something else on both sides."""
 ODD = 0.05
 """Share of the scene without bodies that may differ from a backdrop that was made up."""
 RESTLESS_LEVELS, RESTLESS = 24.0, 0.06
