@@ -113,6 +113,18 @@ class CameraPath:
                 best = (int(self.frames[first]), int(self.frames[last]))
         return best
 
+    def still_around(self, part: tuple[int, int], most_px: float) -> tuple[int, int]:
+        """First frame, and the one after the last, of what joins on to a part of the clip, the camera standing as it does there."""
+        inside = np.flatnonzero(self.known & (self.frames >= part[0]) & (self.frames < part[1]))
+        if len(inside) == 0:
+            return part
+        apart = self.frames[
+            ~(self.away(self.pose(int(inside[len(inside) // 2]))) <= most_px)
+        ]  # unknown ones are not still
+        first = apart[apart < part[0]].max(initial=-1) + 1
+        last = apart[apart >= part[1]].min(initial=int(self.frames[-1]) + 1)
+        return int(first), int(last)
+
 
 def _grid(size: tuple[int, int]) -> Complex:
     """Points all over a picture, from its centre."""

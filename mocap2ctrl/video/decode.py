@@ -76,6 +76,11 @@ class Footage:
     warnings: tuple[str, ...] = ()
     beyond_s: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def end_s(self) -> float:
+        """When the last frame ends, real seconds of the video."""
+        return self.start_s + len(self.images) / self.fps
+
 
 def working_size(size: tuple[int, int], area: float) -> tuple[int, int]:
     """Width and height of about `area` pixels in the shape of `size`, never larger than it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -9,19 +10,24 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.alignment import held_still
-from mocap2ctrl.video.background import Floats
-from mocap2ctrl.video.decode import Footage, read_footage
-from mocap2ctrl.video.empties import empty_frames
+from mocap2ctrl.video.alignment import MOST_PX, held_still
+from mocap2ctrl.video.background import Floats, intensity_of, largest_of_three, smoothed
+from mocap2ctrl.video.camera_path import camera_path
+from mocap2ctrl.video.cuts import one_scene
+from mocap2ctrl.video.decode import Footage, Image, read_footage
+from mocap2ctrl.video.empties import BLOB_LEVELS, empty_stretches
 from mocap2ctrl.video.light import steady_light
-from mocap2ctrl.video.medians import masked_median
-from mocap2ctrl.video.motion import moving_bodies
+from mocap2ctrl.video.medians import enlarged, masked_median
+from mocap2ctrl.video.motion import moving_bodies, without_specks
 from mocap2ctrl.video.plates import LEAST_AGREEMENT, as_the_clip_shows_it
 
 AROUND_S, AROUND_FPS = 10.0, 10.0
 """How far before and after the part is looked, and at how many frames a second, both of real time."""
 SHORTEST_S = 0.5
 """Less than that before and after is not worth a look."""
+LOOKS, PIECE_SHARE, STEEPER, OUTLINE = 10, 0.0005, 1.5, 0.35
+"""Frames in which a body is looked for, least share of the picture that counts, how much steeper an edge is where the outline is,
+and share of the outline from which on it is the scene's."""
 
 
 def empty_elsewhere(footage: Footage, bodies: Masks, video: Path) -> tuple[Floats, float, float] | None:
@@ -38,22 +44,67 @@ def empty_elsewhere(footage: Footage, bodies: Masks, video: Path) -> tuple[Float
     before, after = (min(seconds, AROUND_S) for seconds in footage.beyond_s)
     if max(before, after) < SHORTEST_S:
         return None
-    first, last = footage.start_s - before, footage.start_s + len(footage.images) / footage.fps + after
-    part = max(0.0, first * footage.slowmo), last * footage.slowmo
+    first, last = footage.start_s - before, footage.end_s + after
+    times = max(0.0, first * footage.slowmo), last * footage.slowmo
     try:
-        around = read_footage(video, fps=min(footage.fps, AROUND_FPS), time_range=part, slowmo=footage.slowmo)
-        images, _ = steady_light(held_still(around, str(video))[0].images)
+        around = read_footage(video, fps=min(footage.fps, AROUND_FPS), time_range=times, slowmo=footage.slowmo)
+        around, _ = one_scene(around, 0.5 * (footage.start_s + footage.end_s) * footage.slowmo)
+        around, _ = held_still(_by_a_camera_that_stands(around, footage), str(video))
     except VideoError:
         return None
-    stretch = empty_frames(images, moving_bodies(images, around.fps), around.fps)
-    if stretch is None:
-        return None
-    picture = np.clip(masked_median(images[slice(*stretch)], None)[0], 0, 255).astype(np.uint8)
-    size = footage.images.shape[2], footage.images.shape[1]
-    if picture.shape[1::-1] != size:
-        picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
-    shown, agreement = as_the_clip_shows_it(picture, footage, bodies)
-    if agreement < LEAST_AGREEMENT:
-        return None
-    begin, end = (around.start_s + frame / around.fps for frame in (stretch[0], stretch[1] - 1))
-    return shown, begin, end
+    images, _ = steady_light(around.images)
+    for begin, end in empty_stretches(images, moving_bodies(images, around.fps), around.fps):
+        picture = np.clip(masked_median(images[begin:end], None)[0], 0, 255).astype(np.uint8)
+        size = footage.images.shape[2], footage.images.shape[1]
+        if picture.shape[1::-1] != size:
+            picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
+        shown, agreement = as_the_clip_shows_it(picture, footage, bodies)
+        if agreement >= LEAST_AGREEMENT and not shows_somebody(shown, footage.images):
+            times = around.start_s + begin / around.fps, around.start_s + (end - 1) / around.fps
+            return _as_it_is_left(shown, footage.images, bodies), *times
+    return None
+
+
+def _by_a_camera_that_stands(around: Footage, part: Footage) -> Footage:
+    """What joins on to a part before the camera is taken away, and after it has been put down."""
+    path = camera_path(around.images)
+    if not path.rich:
+        return around
+    begin, end = (round((seconds - around.start_s) * around.fps) for seconds in (part.start_s, part.end_s))
+    first, last = path.still_around((max(0, begin), min(end, len(around.images))), MOST_PX)
+    return replace(around, images=around.images[first:last], start_s=around.start_s + first / around.fps)
+
+
+def shows_somebody(picture: Floats, images: Image) -> bool:
+    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not: then outlines of what differs are its.
+
+    So is told what was left behind from what was taken away; around a body before an empty scene the edge is in the frame.
+    """
+    scene = smoothed(picture)
+    slope, in_scene, in_frames = _slope(scene), 0, 0
+    for t in np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int)):
+        frame = smoothed(images[t])
+        differs = without_specks(largest_of_three(cv2.absdiff(frame, scene)) > BLOB_LEVELS, PIECE_SHARE)
+        outline = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
+        own = _slope(frame)
+        in_scene += int(np.count_nonzero(outline & (slope > STEEPER * own + 1.0)))
+        in_frames += int(np.count_nonzero(outline & (own > STEEPER * slope + 1.0)))
+    return in_scene > OUTLINE * (in_scene + in_frames)
+
+
+def _slope(colour: Floats) -> Floats:
+    """(H, W) grey levels a pixel."""
+    grey = intensity_of(colour)
+    steps = (cv2.Sobel(grey, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1)))
+    return np.asarray(cv2.magnitude(*steps), np.float32)
+
+
+def _as_it_is_left(picture: Floats, images: Image, bodies: Masks) -> Floats:
+    """The picture with what was put down or taken away before the part, away from the bodies, as the part shows it."""
+    own, hidden = masked_median(images, bodies)
+    differs = without_specks(
+        ~hidden & (largest_of_three(np.abs(smoothed(own) - smoothed(picture))) > BLOB_LEVELS), PIECE_SHARE
+    )
+    _, pieces = cv2.connectedComponents(cv2.dilate(differs.astype(np.uint8), np.ones((5, 5), np.uint8)))
+    near = np.unique(pieces[enlarged(np.any(bodies, axis=0), pieces.shape[::-1])])
+    return np.where(((pieces > 0) & ~np.isin(pieces, near))[..., None], own, picture)

@@ -37,8 +37,14 @@ def empty_frames(images: Image, bodies: Masks, fps: float, *, doubted: bool = Tr
         fps: frames a second.
         doubted: whether somebody is looked for who stands still in it.
     """
-    stretch = empty_stretch(images, fps) or empty_middle(bodies, fps)
+    stretch = next(iter(empty_stretches(images, bodies, fps)), None)
     return None if stretch is None or (doubted and holds_somebody(images, bodies, stretch)) else stretch
+
+
+def empty_stretches(images: Image, bodies: Masks, fps: float) -> list[tuple[int, int]]:
+    """What may be without anybody: at the clip's ends, the longer first, and between two visits. Arguments as before."""
+    middle = empty_middle(bodies, fps)
+    return [*_empty_ends(images, fps), *(() if middle is None else (middle,))]
 
 
 def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
@@ -46,12 +52,14 @@ def empty_stretch(images: Image, fps: float) -> tuple[int, int] | None:
 
     Such a stretch is still; next to it somebody enters or leaves through the border, or is there all at once (a cut).
     """
-    small = reduced_images(images)
-    ends = (_still_stretch(small, fps), _still_stretch(small[::-1], fps))
-    lengths = [0 if end is None else end for end in ends]
-    if max(lengths) == 0:
-        return None
-    return (0, lengths[0]) if lengths[0] >= lengths[1] else (len(images) - lengths[1], len(images))
+    return next(iter(_empty_ends(images, fps)), None)
+
+
+def _empty_ends(images: Image, fps: float) -> list[tuple[int, int]]:
+    small, count = reduced_images(images), len(images)
+    first, last = (_still_stretch(frames, fps) for frames in (small, small[::-1]))
+    ends = ([] if first is None else [(0, first)]) + ([] if last is None else [(count - last, count)])
+    return sorted(ends, key=lambda end: end[0] - end[1])
 
 
 def empty_middle(bodies: Masks, fps: float) -> tuple[int, int] | None:
