@@ -11,11 +11,11 @@ import numpy as np
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Masks
 from mocap2ctrl.video.alignment import MOST_PX, held_still
-from mocap2ctrl.video.background import Floats, intensity_of, largest_of_three, smoothed
+from mocap2ctrl.video.background import Floats, largest_of_three, smoothed
 from mocap2ctrl.video.camera_path import camera_path
 from mocap2ctrl.video.cuts import one_scene
 from mocap2ctrl.video.decode import Footage, Image, read_footage
-from mocap2ctrl.video.empties import BLOB_LEVELS, empty_stretches
+from mocap2ctrl.video.empties import BLOB_LEVELS, PIECE_SHARE, empty_stretches, shows_somebody
 from mocap2ctrl.video.light import steady_light
 from mocap2ctrl.video.medians import enlarged, masked_median
 from mocap2ctrl.video.motion import moving_bodies, without_specks
@@ -25,9 +25,6 @@ AROUND_S, AROUND_FPS = 10.0, 10.0
 """How far before and after the part is looked, and at how many frames a second, both of real time."""
 SHORTEST_S = 0.5
 """Less than that before and after is not worth a look."""
-LOOKS, PIECE_SHARE, STEEPER, OUTLINE = 10, 0.0005, 1.5, 0.35
-"""Frames in which a body is looked for, least share of the picture that counts, how much steeper an edge is where the outline is,
-and share of the outline from which on it is the scene's."""
 
 
 def empty_elsewhere(footage: Footage, bodies: Masks, video: Path) -> tuple[Floats, float, float] | None:
@@ -73,30 +70,6 @@ def _by_a_camera_that_stands(around: Footage, part: Footage) -> Footage:
     begin, end = (round((seconds - around.start_s) * around.fps) for seconds in (part.start_s, part.end_s))
     first, last = path.still_around((max(0, begin), min(end, len(around.images))), MOST_PX)
     return replace(around, images=around.images[first:last], start_s=around.start_s + first / around.fps)
-
-
-def shows_somebody(picture: Floats, images: Image) -> bool:
-    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not: then outlines of what differs are its.
-
-    So is told what was left behind from what was taken away; around a body before an empty scene the edge is in the frame.
-    """
-    scene = smoothed(picture)
-    slope, in_scene, in_frames = _slope(scene), 0, 0
-    for t in np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int)):
-        frame = smoothed(images[t])
-        differs = without_specks(largest_of_three(cv2.absdiff(frame, scene)) > BLOB_LEVELS, PIECE_SHARE)
-        outline = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
-        own = _slope(frame)
-        in_scene += int(np.count_nonzero(outline & (slope > STEEPER * own + 1.0)))
-        in_frames += int(np.count_nonzero(outline & (own > STEEPER * slope + 1.0)))
-    return in_scene > OUTLINE * (in_scene + in_frames)
-
-
-def _slope(colour: Floats) -> Floats:
-    """(H, W) grey levels a pixel."""
-    grey = intensity_of(colour)
-    steps = (cv2.Sobel(grey, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1)))
-    return np.asarray(cv2.magnitude(*steps), np.float32)
 
 
 def _as_it_is_left(picture: Floats, images: Image, bodies: Masks) -> Floats:

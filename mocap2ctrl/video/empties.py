@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import largest_of_three, smoothed
+from mocap2ctrl.video.background import Floats, intensity_of, largest_of_three, smoothed
 from mocap2ctrl.video.border import stretches
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.medians import masked_median
@@ -20,8 +20,9 @@ BLOB_SHARE = 0.002
 """A blob smaller than this share of the picture is no person."""
 BLOB_LEVELS = 20.0
 """Grey levels that a pixel must change by to belong to a blob."""
-GHOST = 0.15
-"""Share of a moving body's area that must have changed to be somebody who stood still."""
+LOOKS, PIECE_SHARE, STEEPER, OUTLINE = 10, 0.0005, 1.5, 0.35
+"""Frames in which a body is looked for, least share of the picture that counts, how much steeper an edge is where the outline is,
+and share of the outline from which on it is the scene's."""
 ARRIVAL_S = 0.4
 """How long before or after an empty stretch somebody at the picture's border is looked for."""
 STANDS = 15
@@ -37,8 +38,11 @@ def empty_frames(images: Image, bodies: Masks, fps: float, *, doubted: bool = Tr
         fps: frames a second.
         doubted: whether somebody is looked for who stands still in it.
     """
-    stretch = next(iter(empty_stretches(images, bodies, fps)), None)
-    return None if stretch is None or (doubted and holds_somebody(images, bodies, stretch)) else stretch
+    for begin, end in empty_stretches(images, bodies, fps):
+        others = np.delete(images, slice(begin, end), axis=0)
+        if not (doubted and len(others) and shows_somebody(masked_median(images[begin:end], None)[0], others)):
+            return begin, end
+    return None
 
 
 def empty_stretches(images: Image, bodies: Masks, fps: float) -> list[tuple[int, int]]:
@@ -97,27 +101,28 @@ def with_who_stands(bodies: Masks, fps: float) -> Masks:
     return result
 
 
-def holds_somebody(images: Image, bodies: Masks, stretch: tuple[int, int]) -> bool:
-    """Whether somebody stands still in a stretch: what it shows is gone when the place is free later, or was not there before.
+def shows_somebody(picture: Floats, images: Image) -> bool:
+    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not: then outlines of what differs are its.
 
-    Args:
-        images: (T, H, W, 3).
-        bodies: (T, h, w) where something moves.
-        stretch: first frame, and the one after the last.
+    So is told what was left behind from what was taken away; around a body before an empty scene the edge is in the frame.
     """
-    still, _ = masked_median(images[stretch[0] : stretch[1]], None)
-    outside = np.ones(len(images), bool)
-    outside[stretch[0] : stretch[1]] = False
-    if np.count_nonzero(outside) < FEWEST_EMPTY:
-        return False
-    free, hidden = masked_median(images[outside], bodies[outside])
-    change = np.where(hidden, 0.0, largest_of_three(np.abs(smoothed(still) - smoothed(free))))
-    gone = without_specks(
-        cv2.resize(change, bodies.shape[:0:-1], interpolation=cv2.INTER_AREA) > BLOB_LEVELS, BLOB_SHARE
-    )
-    areas = np.count_nonzero(bodies, axis=(1, 2))
-    usual = float(np.median(areas[areas > 0])) if areas.any() else 0.0
-    return bool(np.count_nonzero(gone) > GHOST * usual)
+    scene = smoothed(picture)
+    slope, in_scene, in_frames = _slope(scene), 0, 0
+    for t in np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int)):
+        frame = smoothed(images[t])
+        differs = without_specks(largest_of_three(cv2.absdiff(frame, scene)) > BLOB_LEVELS, PIECE_SHARE)
+        outline = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
+        own = _slope(frame)
+        in_scene += int(np.count_nonzero(outline & (slope > STEEPER * own + 1.0)))
+        in_frames += int(np.count_nonzero(outline & (own > STEEPER * slope + 1.0)))
+    return in_scene > OUTLINE * (in_scene + in_frames)
+
+
+def _slope(colour: Floats) -> Floats:
+    """(H, W) grey levels a pixel."""
+    grey = intensity_of(colour)
+    steps = (cv2.Sobel(grey, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1)))
+    return np.asarray(cv2.magnitude(*steps), np.float32)
 
 
 def _still_stretch(small: Image, fps: float) -> int | None:

@@ -20,7 +20,7 @@ from mocap2ctrl.video.background import (
     squared_distance,
 )
 from mocap2ctrl.video.decode import Footage
-from mocap2ctrl.video.empties import empty_middle, empty_stretch, holds_somebody
+from mocap2ctrl.video.empties import empty_middle, empty_stretch, shows_somebody
 from mocap2ctrl.video.masks import bridged, clean, half_covered, restored
 from mocap2ctrl.video.medians import masked_median
 from mocap2ctrl.video.motion import moving_bodies
@@ -222,13 +222,15 @@ class TestSources:
         scene = scene_of(footage(images), Path("v.mp4"), None, None)
         assert scene.method == "empty"
 
-    def test_frames_that_hold_somebody_who_stands_still_are_told_by_the_place_that_is_free_later(self) -> None:
-        """A still stretch next to somebody at the border: but the one who walks off was there all the time."""
+    def test_frames_that_hold_somebody_who_stands_still_are_told_by_where_the_outline_is(self) -> None:
+        """A still stretch next to somebody at the border: but the one who walks off, or marches, was there all the time."""
         waits, _ = walk((*[60.0] * 10, *np.linspace(60, 150, 30)))
+        marches, _ = walk((*[60.0] * 10, *(60 + 6 * np.sin(np.arange(30)))))
         crossing, _ = walk(self.crossing)
-        for images, stretch, expected in ((waits, (0, 9), True), (crossing, (0, 7), False)):
-            clip = np.stack(images)
-            assert holds_somebody(clip, moving_bodies(clip, 30.0), stretch) == expected
+        stays, _ = walk((*[None] * 8, *np.linspace(-20, 60, 16), *(60 + 3 * np.sin(np.arange(30)))))
+        for images, end, expected in ((waits, 9, True), (marches, 9, True), (crossing, 7, False), (stays, 7, False)):
+            clip = np.stack(images).astype(np.float32)
+            assert shows_somebody(np.median(clip[:end], axis=0), np.stack(images[end:])) == expected
 
     def test_somebody_who_stops_in_the_middle_is_not_an_empty_stretch(self) -> None:
         images, _ = walk([*np.linspace(40, 80, 18), *[80.0] * 14, *np.linspace(80, 120, 15)])

@@ -59,6 +59,41 @@ def test_a_camera_that_is_put_down_first_shows_another_scene(tmp_path: Path) -> 
     assert overlap(found.masks, masks) > 0.75
 
 
+def test_a_camera_that_is_picked_up_and_another_scene_leave_the_rest_to_look_at(tmp_path: Path) -> None:
+    """A title first, then nobody, somebody who comes, the part, and a camera that is picked up."""
+    images, masks = coming_and_going()
+    title = noisy([np.full_like(images[0], 30)] * 12)
+    for image in title:
+        image[60:90, 40:200:7] = 220
+    picked_up = [np.roll(images[-1], 5 * t, axis=1) for t in range(30)]
+    video = write_video(tmp_path / "v.mp4", [*title, *images[: COMES + STAYS + 10], *picked_up])
+    found = from_video(video, time_range=(PART[0] + 0.4, PART[1] + 0.4))
+    assert found.method == "empty"
+    assert overlap(found.masks, masks) > 0.9
+
+
+def test_who_stands_there_while_somebody_else_comes_is_no_empty_scene(tmp_path: Path) -> None:
+    _, masks = coming_and_going()
+    stands = [painted(room(LARGE), masks[0])] * 15
+    helper = [painted(stands[0], figure(x, LARGE)) for x in (*np.linspace(-20, 30, 12), *np.linspace(30, -20, 12))]
+    jacks = [painted(room(LARGE), mask) for mask in masks]
+    images = noisy([*stands, *helper, *stands[:6], *jacks])
+    found = from_video(write_video(tmp_path / "v.mp4", images), time_range=PART)
+    assert found.method == "motion"
+    assert overlap(found.masks, masks) > 0.75
+
+
+def test_what_is_put_down_before_the_part_is_no_part_of_the_person(tmp_path: Path) -> None:
+    images, masks = coming_and_going()
+    bag = (slice(120, 150), slice(20, 45))
+    for image in images[COMES - 10 :]:
+        image[bag] = (60, 30, 20)
+    found = from_video(write_video(tmp_path / "v.mp4", images), time_range=PART)
+    assert found.method == "empty"
+    assert overlap(found.masks, masks) > 0.9
+    assert not found.masks[(slice(None), *bag)].any()
+
+
 def test_who_never_leaves(tmp_path: Path) -> None:
     images, _ = jumping_jacks(room(LARGE), 80)
     video = write_video(tmp_path / "v.mp4", images)
