@@ -194,8 +194,10 @@ def _damage(lost: npt.NDArray[np.bool_], times: Array, part: slice) -> tuple[str
     if len(where) == 0 or (len(where) <= ROUNDED_FRAMES and where[0] == len(lost) - len(where)):
         return ()
     whole = part.stop - part.start == len(lost)
-    used = "their neighbours stand in for them" if whole else ""
+    used = "neighbours stand in" if whole else ""
     used = used or f"used is the longest sound part, {times[part.start]:.2f} to {times[part.stop - 1]:.2f} s"
+    if len(where) == 1:
+        return (f"1 of {len(lost)} frames, at {times[where[0]]:.2f} s, is missing or damaged in the file; {used}",)
     return (
         f"{len(where)} of {len(lost)} frames, between {times[where[0]]:.2f} and {times[where[-1]]:.2f} s, are missing or damaged "
         f"in the file; {used}",
@@ -254,7 +256,8 @@ def _checked_range(time_range: tuple[float, float] | None, info: VideoInfo) -> t
     if end_s <= start_s:
         raise VideoError(reversed_range(str(info.path), start_s, end_s))
     if start_s < 0.0 or start_s >= info.duration_s:
+        missing = "".join(f"; {told}" for told in _cut_off(info, to_end=True))
         raise VideoError(
-            f"{info.path}: time range {start_s:g} to {end_s:g} s; the video runs from 0 to {info.duration_s:.2f} s"
+            f"{info.path}: time range {start_s:g} to {end_s:g} s; the video runs from 0 to {info.duration_s:.2f} s{missing}"
         )
     return start_s, min(end_s, info.duration_s)

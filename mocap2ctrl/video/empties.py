@@ -20,9 +20,10 @@ BLOB_SHARE = 0.002
 """A blob smaller than this share of the picture is no person."""
 BLOB_LEVELS = 20.0
 """Grey levels that a pixel must change by to belong to a blob."""
-LOOKS, PIECE_SHARE, STEEPER, OUTLINE = 10, 0.0005, 1.5, 0.35
-"""Frames in which a body is looked for, least share of the picture that counts, how much steeper an edge is where the outline is,
-and share of the outline from which on it is the scene's."""
+LOOKS, PIECE_SHARE, STEEPER = 10, 0.0005, 1.5
+"""Frames in which a body is looked for, least share of the picture that counts, and how much steeper an edge is at an outline."""
+OUTLINE, SAY_SO, LEAST_OUTLINE = 0.35, 0.75, 20
+"""Share of an outline from which on it is the scene's, at that quantile of the frames; and pixels of one that says anything."""
 ARRIVAL_S = 0.4
 """How long before or after an empty stretch somebody at the picture's border is looked for."""
 STANDS = 15
@@ -38,11 +39,16 @@ def empty_frames(images: Image, bodies: Masks, fps: float, *, doubted: bool = Tr
         fps: frames a second.
         doubted: whether somebody is looked for who stands still in it.
     """
-    for begin, end in empty_stretches(images, bodies, fps):
+    found = empty_stretches(images, bodies, fps)
+    if not doubted:
+        return next(iter(found), None)
+    shares = {}
+    for begin, end in found:
         others = np.delete(images, slice(begin, end), axis=0)
-        if not (doubted and len(others) and shows_somebody(masked_median(images[begin:end], None)[0], others)):
-            return begin, end
-    return None
+        picture, _ = masked_median(images[begin:end], None)
+        shares[begin, end] = outlines_in(picture, others) if len(others) else 0.0
+    best = min(found, key=lambda stretch: round(shares[stretch], 1), default=None)  # of like ones the first
+    return None if best is None or shares[best] > OUTLINE else best
 
 
 def empty_stretches(images: Image, bodies: Masks, fps: float) -> list[tuple[int, int]]:
@@ -102,20 +108,28 @@ def with_who_stands(bodies: Masks, fps: float) -> Masks:
 
 
 def shows_somebody(picture: Floats, images: Image) -> bool:
-    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not: then outlines of what differs are its.
+    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not."""
+    return outlines_in(picture, images) > OUTLINE
 
-    So is told what was left behind from what was taken away; around a body before an empty scene the edge is in the frame.
+
+def outlines_in(picture: Floats, images: Image) -> float:
+    """The share of the outlines of what differs from frames (T, H, W, 3) that are in a picture (H, W, 3), and not in the frames.
+
+    So is told what was left behind from what was taken away: around a body before an empty scene the edge is in the frame. Most
+    frames must say so, and not all: in some somebody else may be there, or a body that stands as it stands in the picture.
     """
-    scene = smoothed(picture)
-    slope, in_scene, in_frames = _slope(scene), 0, 0
+    scene, shares = smoothed(picture), []
+    slope = _slope(scene)
     for t in np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int)):
         frame = smoothed(images[t])
         differs = without_specks(largest_of_three(cv2.absdiff(frame, scene)) > BLOB_LEVELS, PIECE_SHARE)
         outline = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
         own = _slope(frame)
-        in_scene += int(np.count_nonzero(outline & (slope > STEEPER * own + 1.0)))
-        in_frames += int(np.count_nonzero(outline & (own > STEEPER * slope + 1.0)))
-    return in_scene > OUTLINE * (in_scene + in_frames)
+        in_scene = np.count_nonzero(outline & (slope > STEEPER * own + 1.0))
+        in_frame = np.count_nonzero(outline & (own > STEEPER * slope + 1.0))
+        if in_scene + in_frame > LEAST_OUTLINE:
+            shares.append(in_scene / (in_scene + in_frame))
+    return float(np.quantile(shares, SAY_SO)) if shares else 1.0
 
 
 def _slope(colour: Floats) -> Floats:

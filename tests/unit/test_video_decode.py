@@ -243,6 +243,8 @@ class TestDamaged:
         (warning,) = footage.warnings
         assert "of 40 frames that the file announces cannot be decoded" in warning
         assert read_footage(video, time_range=(0.0, 0.4)).warnings == ()
+        with pytest.raises(VideoError, match=r"runs from 0 to 0\.\d+ s; .* of 40 frames that the file announces"):
+            read_footage(video, time_range=(1.0, 1.2))
 
     @pytest.mark.parametrize("name", ["v.mp4", "v.mkv", "v.avi", "v.ts"])
     def test_whatever_the_damage_it_is_read_or_refused_in_one_line(self, tmp_path: Path, name: str) -> None:
