@@ -68,7 +68,8 @@ def _by_a_camera_that_stands(around: Footage, part: Footage) -> Footage:
     if not path.rich:
         return around
     begin, end = (round((seconds - around.start_s) * around.fps) for seconds in (part.start_s, part.end_s))
-    first, last = path.still_around((max(0, begin), min(end, len(around.images))), MOST_PX)
+    begin = min(max(begin, 0), len(around.images) - 1)
+    first, last = path.still_around((begin, max(end, begin + 1)), MOST_PX)
     return replace(around, images=around.images[first:last], start_s=around.start_s + first / around.fps)
 
 

@@ -64,6 +64,13 @@ class TestMeasured:
         assert path.known.mean() > 0.8
         assert path.farthest_px == pytest.approx(2 * radius, rel=0.15, abs=0.1)
 
+    def test_what_joins_on_to_a_part_while_the_camera_stands(self) -> None:
+        """It is put down in the first frames, and picked up in the last ones."""
+        away = [40.0 - 5.0 * t if t < 8 else 6.0 * max(0, t - FRAMES + 7) for t in range(FRAMES)]
+        path = camera_path(film([Similarity(1.0, x) for x in away]))
+        assert path.still_around((14, 20), 2.0) == (8, FRAMES - 6)
+        assert path.still_around((0, 3), 2.0) == (0, 3)
+
     @pytest.mark.parametrize("total", [8.0, 80.0, 300.0])
     def test_pan(self, total: float) -> None:
         """300 pixels are as many as the picture is wide: the first frame is long out of sight."""

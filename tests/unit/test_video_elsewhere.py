@@ -42,6 +42,15 @@ def test_the_scene_is_taken_from_before_and_after_the_part(tmp_path: Path) -> No
     np.testing.assert_array_equal(insisted.masks, found.masks)
 
 
+@pytest.mark.parametrize(
+    "part", [(0.0, PART[1]), (PART[1] - 0.1, PART[1]), (PART[0], 9.0)], ids=["start", "short", "end"]
+)
+def test_parts_at_the_ends_of_the_file_and_short_ones(part: tuple[float, float], tmp_path: Path) -> None:
+    found = from_video(write_video(tmp_path / "v.mp4", coming_and_going()[0]), time_range=part)
+    assert found.method == "empty"
+    assert len(found.masks) >= 3
+
+
 def test_times_of_slow_motion(tmp_path: Path) -> None:
     """Shot at 60 frames a second, played at 30: the part is named in the file's time, the scene's time is real."""
     images, _ = coming_and_going()
