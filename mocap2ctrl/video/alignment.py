@@ -9,7 +9,7 @@ import numpy as np
 
 from mocap2ctrl.errors import VideoError
 from mocap2ctrl.types import Array, Masks
-from mocap2ctrl.video.camera_path import LOOK_PIXELS, CameraPath, camera_path
+from mocap2ctrl.video.camera_path import LOOK_PIXELS, CameraPath, camera_path, small_grey
 from mocap2ctrl.video.cuts import keeps_its_place
 from mocap2ctrl.video.decode import Footage, Image, working_size
 from mocap2ctrl.video.registration import Register, Similarity
@@ -93,8 +93,7 @@ def _looks_still(path: CameraPath, images: Image) -> bool:
 
 def _look(image: Image, size: tuple[int, int]) -> Image:
     """Grey levels of a small picture, so smooth that one that is moved is no smoother."""
-    small = cv2.cvtColor(cv2.resize(image, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
-    return np.asarray(cv2.GaussianBlur(small, (0, 0), LOOK_SMOOTHING), np.uint8)
+    return np.asarray(cv2.GaussianBlur(small_grey(image, size), (0, 0), LOOK_SMOOTHING), np.uint8)
 
 
 def _by_cells(values: Image, inside: Masks) -> Array:

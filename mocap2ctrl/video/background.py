@@ -79,7 +79,7 @@ def intensity_of(colour: Floats) -> Floats:
 def features(colour: Floats) -> Floats:
     """(H, W, 5): a smoothed image's colour and its intensity's gradient, grey levels a pixel."""
     intensity = intensity_of(colour)
-    return np.dstack([colour, _slope(intensity, 1, 0), _slope(intensity, 0, 1)])
+    return np.dstack([colour, slope(intensity, 1, 0), slope(intensity, 0, 1)])
 
 
 def exposure_gain(colour: Floats, background: Floats) -> Floats:
@@ -125,7 +125,7 @@ def squared_distance(background: Background, image: Image, box: Box | None = Non
     offset = cv2.subtract(colour, background.colour[box])
     # Features are linear in the colours, so their difference is that of the smoothed colours.
     intensity = intensity_of(offset)
-    planes = [*cv2.split(offset), _slope(intensity, 1, 0), _slope(intensity, 0, 1)]
+    planes = [*cv2.split(offset), slope(intensity, 1, 0), slope(intensity, 0, 1)]
     scale = np.float32(1.0 / np.sqrt(THRESHOLD))
     distance = np.zeros(intensity.shape, np.float32)
     for column in scale * background.whitening.T:
@@ -137,7 +137,8 @@ def squared_distance(background: Background, image: Image, box: Box | None = Non
     return distance, colour
 
 
-def _slope(intensity: Floats, across: int, down: int) -> Floats:
+def slope(intensity: Floats, across: int, down: int) -> Floats:
+    """(H, W) slope of an intensity along one axis, grey levels a pixel."""
     return np.asarray(cv2.Sobel(intensity, cv2.CV_32F, across, down, scale=0.125), np.float32)
 
 

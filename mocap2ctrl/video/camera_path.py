@@ -106,24 +106,24 @@ class CameraPath:
         """First and last frame of the longest part in which the scene stays within `most_px` of its place at one moment of it."""
         best = (0, 0)
         for middle in map(int, np.flatnonzero(self.known)):
-            apart = np.flatnonzero(~(self.away(self.pose(middle)) <= most_px))  # unknown ones are not still
-            first = apart[apart < middle].max(initial=-1) + 1
-            last = apart[apart > middle].min(initial=len(self.frames)) - 1
+            first, last = self._still_beyond(middle, middle, middle, most_px)
             if self.frames[last] - self.frames[first] > best[1] - best[0]:
                 best = (int(self.frames[first]), int(self.frames[last]))
         return best
 
     def still_around(self, part: tuple[int, int], most_px: float) -> tuple[int, int]:
         """First frame, and the one after the last, of what joins on to a part of the clip, the camera standing as it does there."""
-        inside = np.flatnonzero(self.known & (self.frames >= part[0]) & (self.frames < part[1]))
-        if len(inside) == 0:
+        inside = np.flatnonzero((self.frames >= part[0]) & (self.frames < part[1]))
+        known = inside[self.known[inside]]
+        if len(known) == 0:
             return part
-        apart = self.frames[
-            ~(self.away(self.pose(int(inside[len(inside) // 2]))) <= most_px)
-        ]  # unknown ones are not still
-        first = apart[apart < part[0]].max(initial=-1) + 1
-        last = apart[apart >= part[1]].min(initial=int(self.frames[-1]) + 1)
-        return int(first), int(last)
+        first, last = self._still_beyond(int(known[len(known) // 2]), int(inside[0]), int(inside[-1]), most_px)
+        return min(part[0], int(self.frames[first])), max(part[1], int(self.frames[last]) + 1)
+
+    def _still_beyond(self, origin: int, low: int, high: int, most_px: float) -> tuple[int, int]:
+        """First and last index, below `low` and above `high`, until the scene is farther than that from its place at `origin`."""
+        apart = np.flatnonzero(~(self.away(self.pose(origin)) <= most_px))  # unknown ones are not still
+        return int(apart[apart < low].max(initial=-1)) + 1, int(apart[apart > high].min(initial=len(self.frames))) - 1
 
 
 def _grid(size: tuple[int, int]) -> Complex:
@@ -159,6 +159,12 @@ def camera_path(images: Image, *, samples: int = SAMPLES, pixels: int = LOOK_PIX
     )
 
 
+def small_grey(image: Image, size: tuple[int, int]) -> Image:
+    """(h, w) grey levels of a picture (H, W, 3) at another width and height, by the mean of the area."""
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.uint8)
+
+
 class _Follower:
     """Finds the poses of later and later frames."""
 
@@ -183,8 +189,7 @@ class _Follower:
         return found
 
     def _grey(self, frame: int) -> Image:
-        small = cv2.resize(self._images[frame], self.size, interpolation=cv2.INTER_AREA)
-        return np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.uint8)
+        return small_grey(self._images[frame], self.size)
 
     def _from_first(self, grey: Image) -> Similarity | None:
         if abs(self._last[1].b) > FAR * self.size[0]:

@@ -52,13 +52,11 @@ def empty_elsewhere(footage: Footage, bodies: Masks, video: Path) -> tuple[Float
     images, _ = steady_light(around.images)
     for begin, end in empty_stretches(images, moving_bodies(images, around.fps), around.fps):
         picture = np.clip(masked_median(images[begin:end], None)[0], 0, 255).astype(np.uint8)
-        size = footage.images.shape[2], footage.images.shape[1]
-        if picture.shape[1::-1] != size:
-            picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
-        shown, agreement = as_the_clip_shows_it(picture, footage, bodies)
+        reduced = cv2.resize(picture, footage.images.shape[2:0:-1], interpolation=cv2.INTER_AREA).astype(np.uint8)
+        shown, agreement = as_the_clip_shows_it(reduced, footage, bodies)
         if agreement >= LEAST_AGREEMENT and not shows_somebody(shown, footage.images):
-            times = around.start_s + begin / around.fps, around.start_s + (end - 1) / around.fps
-            return _as_it_is_left(shown, footage.images, bodies), *times
+            first, last = (around.start_s + frame / around.fps for frame in (begin, end - 1))
+            return _as_it_is_left(shown, footage.images, bodies), first, last
     return None
 
 

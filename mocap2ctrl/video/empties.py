@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from mocap2ctrl.types import Masks
-from mocap2ctrl.video.background import Floats, intensity_of, largest_of_three, smoothed
+from mocap2ctrl.video.background import Floats, intensity_of, largest_of_three, slope, smoothed
 from mocap2ctrl.video.border import stretches
 from mocap2ctrl.video.decode import Image
 from mocap2ctrl.video.medians import masked_median
@@ -44,9 +45,9 @@ def empty_frames(images: Image, bodies: Masks, fps: float, *, doubted: bool = Tr
         return next(iter(found), None)
     shares = {}
     for begin, end in found:
-        others = np.delete(images, slice(begin, end), axis=0)
+        others = np.delete(np.arange(len(images)), slice(begin, end))
         picture, _ = masked_median(images[begin:end], None)
-        shares[begin, end] = outlines_in(picture, others) if len(others) else 0.0
+        shares[begin, end] = outlines_in(picture, images[_looks(others)]) if len(others) else 0.0
     best = min(found, key=lambda stretch: round(shares[stretch], 1), default=None)  # of like ones the first
     return None if best is None or shares[best] > OUTLINE else best
 
@@ -108,8 +109,13 @@ def with_who_stands(bodies: Masks, fps: float) -> Masks:
 
 
 def shows_somebody(picture: Floats, images: Image) -> bool:
-    """Whether a picture (H, W, 3) of the scene holds a body that frames (T, H, W, 3) do not."""
-    return outlines_in(picture, images) > OUTLINE
+    """Whether a picture (H, W, 3) of the scene holds a body that most frames of a clip (T, H, W, 3) do not."""
+    return outlines_in(picture, images[_looks(np.arange(len(images)))]) > OUTLINE
+
+
+def _looks(frames: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """A few of some frames, all over them."""
+    return np.asarray(frames[np.unique(np.linspace(0, len(frames) - 1, LOOKS).astype(int))], np.intp)
 
 
 def outlines_in(picture: Floats, images: Image) -> float:
@@ -119,24 +125,23 @@ def outlines_in(picture: Floats, images: Image) -> float:
     frames must say so, and not all: in some somebody else may be there, or a body that stands as it stands in the picture.
     """
     scene, shares = smoothed(picture), []
-    slope = _slope(scene)
-    for t in np.unique(np.linspace(0, len(images) - 1, LOOKS).astype(int)):
-        frame = smoothed(images[t])
+    steep = _steepness(scene)
+    for image in images:
+        frame = smoothed(image)
         differs = without_specks(largest_of_three(cv2.absdiff(frame, scene)) > BLOB_LEVELS, PIECE_SHARE)
         outline = cv2.morphologyEx(differs.astype(np.uint8), cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8)) > 0
-        own = _slope(frame)
-        in_scene = np.count_nonzero(outline & (slope > STEEPER * own + 1.0))
-        in_frame = np.count_nonzero(outline & (own > STEEPER * slope + 1.0))
+        own = _steepness(frame)
+        in_scene = np.count_nonzero(outline & (steep > STEEPER * own + 1.0))
+        in_frame = np.count_nonzero(outline & (own > STEEPER * steep + 1.0))
         if in_scene + in_frame > LEAST_OUTLINE:
             shares.append(in_scene / (in_scene + in_frame))
     return float(np.quantile(shares, SAY_SO)) if shares else 1.0
 
 
-def _slope(colour: Floats) -> Floats:
+def _steepness(colour: Floats) -> Floats:
     """(H, W) grey levels a pixel."""
     grey = intensity_of(colour)
-    steps = (cv2.Sobel(grey, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1)))
-    return np.asarray(cv2.magnitude(*steps), np.float32)
+    return np.asarray(cv2.magnitude(slope(grey, 1, 0), slope(grey, 0, 1)), np.float32)
 
 
 def _still_stretch(small: Image, fps: float) -> int | None:

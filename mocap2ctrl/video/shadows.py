@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mocap2ctrl.types import Array, Masks
-from mocap2ctrl.video.background import GRADIENT_FLOOR, Background, Box, Floats, intensity_of
+from mocap2ctrl.video.background import GRADIENT_FLOOR, Background, Box, Floats, intensity_of, slope
 
 BRIGHTEST, DARKEST, DARKEST_TEXTURED = 0.97, 0.5, 0.4
 """Factors of a cast shadow's intensity: at most; at least; at least where it has the background's texture."""
@@ -84,8 +84,8 @@ def _texture_evidence(dark: Floats, lit: Floats, factor: Floats, tinted: Masks, 
     smooth surface. It is averaged over the surroundings, and set against the average of |e|² and of the noise.
     """
     inside = cv2.erode(tinted.astype(np.uint8), _square(1)).astype(np.float32)  # without edges, which are of no texture
-    slopes = [[cv2.Sobel(i, cv2.CV_32F, *step, scale=0.125) for step in ((1, 0), (0, 1))] for i in (dark, lit)]
-    expected = [factor * slope for slope in slopes[1]]
+    slopes = [[slope(i, *step) for step in ((1, 0), (0, 1))] for i in (dark, lit)]
+    expected = [factor * behind for behind in slopes[1]]
     energy = inside * (expected[0] * expected[0] + expected[1] * expected[1])
     gain = 2.0 * inside * (slopes[0][0] * expected[0] + slopes[0][1] * expected[1]) - energy
     against = _surroundings(energy) + noise * _surroundings(inside) + 1e-6

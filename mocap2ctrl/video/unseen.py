@@ -242,10 +242,8 @@ def _scene_shares(labels: npt.NDArray[np.uint8], trust: Floats, height: float) -
 
 def _ways(usual: UsualColours) -> sparse.csr_matrix:
     """(H W, H W) how easily a walk goes from a pixel to a neighbour: where colours, or the moments they are there, are alike."""
-    smooth, number = (
-        cv2.GaussianBlur(usual.picture, (0, 0), 0.7),
-        np.arange(usual.steady.size).reshape(usual.steady.shape),
-    )
+    smooth = cv2.GaussianBlur(usual.picture, (0, 0), 0.7)
+    number = np.arange(usual.steady.size).reshape(usual.steady.shape)
     steps = np.diff(smooth, axis=1), np.diff(smooth, axis=0)
     alike = (np.exp(-np.sum((step / UNLIKE_LEVELS) ** 2, axis=-1)) + LEAST_WAY for step in steps)
     ways = [np.where(same, np.float32(1.0), way) for same, way in zip(usual.together, alike, strict=True)]
